@@ -68,12 +68,21 @@ type Operation struct {
 	// one, where the source proves it (the lines of one controller log); -1 where it does not. It orders calls
 	// whose intervals overlap only because the source's clock is coarse.
 	After int
-	// Effect is unclear: the record lacks what was asked for (truncated or missing requestParameters).
+	// Unclear: the record lacks what was asked for (truncated or missing requestParameters), so that nobody knows what
+	// the call did.
 	Unclear bool
 	// Caller is who made the call; nil where the source does not tell. Operations of one caller share one value.
 	Caller *Caller
 	// Sources lists the records that this operation was read from.
 	Sources []Source
+	// Extra keeps the fields of a history record that this version does not know.
+	Extra []Field
+}
+
+// Field is one field of a record, its value as JSON.
+type Field struct {
+	Name  string
+	Value string
 }
 
 // Target is one target of a target group: an address or instance, and its port (0 where the call left it out).
@@ -85,14 +94,16 @@ type Target struct {
 // Caller is who made a call, from CloudTrail's userIdentity or a log's own fields.
 type Caller struct {
 	// Role is the role's or user's name, Session the session's name, Account the account's id.
-	Role, Session, Account string
-	AccessKeyID            string
+	Role        string `json:"role,omitempty"`
+	Session     string `json:"session,omitempty"`
+	Account     string `json:"account,omitempty"`
+	AccessKeyID string `json:"accessKeyId,omitempty"`
 	// SessionStart is sessionContext.attributes.creationDate, as written.
-	SessionStart  string
-	UserAgent     string
-	SourceAddress string
+	SessionStart  string `json:"sessionStart,omitempty"`
+	UserAgent     string `json:"userAgent,omitempty"`
+	SourceAddress string `json:"sourceAddress,omitempty"`
 	// InvokedBy is the AWS service that made the call on somebody's behalf.
-	InvokedBy string
+	InvokedBy string `json:"invokedBy,omitempty"`
 }
 
 // Source is one record of a capture.

@@ -1,0 +1,519 @@
+package traces
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// MaxLine bounds one line of a history, in bytes. A longer line is rejected, and the rest is read.
+const MaxLine = 16 << 20
+
+// ErrNoHistory says that the input does not begin like a history.
+var ErrNoHistory = errors.New(`no history: the first line is not {"history":"v1",…}`)
+
+// ReadHistory reads a history (docs/history.md) and appends its operations and observations to h, counting into
+// h.Inputs[input]. Records that cannot be used are counted there with their reason. A torn last line is noted and
+// the rest is used. It fails with ErrNoHistory where the first line is no header, and with what r returns.
+func ReadHistory(r io.Reader, h *History, input int) error {
+	d := historyDecoder{h: h, input: input, in: &h.Inputs[input], bySeq: map[int64]int{}}
+	lines := NewLines(r, MaxLine)
+	header := true
+	for lines.Next() {
+		line := bytes.TrimSpace(lines.Bytes())
+		switch {
+		case lines.TooLong() && header:
+			return ErrNoHistory
+		case lines.TooLong():
+			d.in.Records++
+			d.in.Reject(d.position(lines), fmt.Sprintf("the line is longer than %d MiB", MaxLine>>20))
+		case len(line) == 0:
+		case header:
+			if err := d.header(line); err != nil {
+				return err
+			}
+			header = false
+		default:
+			d.in.Records++
+			switch err := d.record(line, lines); {
+			case err == nil:
+				d.in.Used++
+			case lines.Torn():
+				d.in.Reject(d.position(lines), "the last line is torn")
+				d.in.Notes = append(d.in.Notes, Note{"truncated-capture", "the history's last line is torn; the rest was used"})
+			default:
+				d.in.Reject(d.position(lines), err.Error())
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if header {
+		return ErrNoHistory
+	}
+	return d.resolveAfter()
+}
+
+// IsHistory reports whether the line is a history's header.
+func IsHistory(line []byte) bool {
+	var header struct {
+		History string `json:"history"`
+	}
+	return json.Unmarshal(line, &header) == nil && header.History != ""
+}
+
+type historyDecoder struct {
+	h           *History
+	input       int
+	in          *Input
+	strings     map[string]string
+	permissions map[string][]Permission
+	callers     map[string]*Caller
+	bySeq       map[int64]int
+	after       []pendingAfter
+}
+
+// pendingAfter is an "after" that names a sequence number which may come later in the file.
+type pendingAfter struct {
+	operation int
+	seq       int64
+	position  string
+}
+
+func (d *historyDecoder) position(l *Lines) string { return "line " + strconv.Itoa(l.Number()) }
+
+func (d *historyDecoder) header(line []byte) error {
+	if !IsHistory(line) {
+		return ErrNoHistory
+	}
+	d.strings = map[string]string{}
+	d.permissions = map[string][]Permission{}
+	d.callers = map[string]*Caller{}
+	return eachField(line, func(name, value []byte) error {
+		text := string(value)
+		var s string
+		if json.Unmarshal(value, &s) == nil {
+			text = s
+		}
+		if string(name) == "history" && text != "v1" {
+			return fmt.Errorf("the history says version %q; this program reads \"v1\"", text)
+		}
+		if string(name) != "history" {
+			if d.h.Header == nil {
+				d.h.Header = map[string]string{}
+			}
+			d.h.Header[string(name)] = text
+		}
+		return nil
+	})
+}
+
+// record decodes one line into an operation or an observation.
+func (d *historyDecoder) record(line []byte, lines *Lines) error {
+	if !json.Valid(line) {
+		return errors.New("the line is no JSON object")
+	}
+	op := Operation{Call: Beginning, Return: Forever, After: -1, Outcome: Succeeded}
+	var ob Observation
+	var (
+		seq, after           int64
+		hasSeq, hasAfter     bool
+		hasCall, hasReturn   bool
+		pending, isOperation bool
+	)
+	err := eachField(line, func(name, value []byte) (err error) {
+		if string(value) == "null" {
+			return nil
+		}
+		switch string(name) {
+		case "seq":
+			seq, err = strconv.ParseInt(string(value), 10, 64)
+			hasSeq = true
+		case "id":
+			op.ID, err = d.text(value)
+		case "eventId":
+			op.EventID, err = d.text(value)
+		case "requestId":
+			op.RequestID, err = d.text(value)
+		case "process":
+			op.Process, err = d.text(value)
+		case "op":
+			op.Op, err = d.text(value)
+			isOperation = true
+		case "groupId":
+			op.Group, err = d.text(value)
+		case "call":
+			op.Call, err = instant(value)
+			hasCall = true
+		case "return":
+			op.Return, err = instant(value)
+			hasReturn = true
+		case "pending":
+			pending = string(value) == "true"
+		case "unclear":
+			op.Unclear = string(value) == "true"
+		case "after":
+			after, err = strconv.ParseInt(string(value), 10, 64)
+			hasAfter = true
+		case "error":
+			op.Error, err = d.text(value)
+			op.Outcome = Failed
+			if err == nil && op.Error == "" {
+				op.Outcome = Succeeded
+			}
+		case "ipPermissions":
+			op.Permissions, err = d.permissionList(value)
+		case "securityGroupRuleIds":
+			err = json.Unmarshal(value, &op.RuleIDs)
+		case "securityGroupRules":
+			op.Updates, err = decodeUpdates(value)
+		case "result":
+			err = d.result(&op, value)
+		case "targetGroupArn":
+			op.TargetGroup, err = d.text(value)
+		case "targets":
+			op.Targets, err = decodeTargets(value)
+		case "caller":
+			op.Caller, err = d.caller(value)
+		case "observation":
+			var kind string
+			kind, err = d.text(value)
+			ob.Kind = ObservationKind(kind)
+		case "tgb":
+			ob.TGB, err = d.text(value)
+		case "at":
+			ob.Earliest, err = instant(value)
+			ob.Latest = ob.Earliest
+		case "earliest":
+			ob.Earliest, err = instant(value)
+		case "latest":
+			ob.Latest, err = instant(value)
+		case "text":
+			ob.Text, err = d.text(value)
+		default:
+			op.Extra = append(op.Extra, Field{d.intern(string(name)), string(value)})
+		}
+		if err != nil {
+			return fmt.Errorf("field %q: %w", name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	position := d.position(lines)
+	source := []Source{{Input: d.input, Position: position}}
+	if op.ID == "" {
+		op.ID = position
+		if hasSeq {
+			op.ID = "seq " + strconv.FormatInt(seq, 10)
+		}
+	}
+	if ob.Kind != "" {
+		ob.ID, ob.Process, ob.Group, ob.Permissions, ob.Error, ob.Sources = op.ID, op.Process, op.Group, op.Permissions, op.Error, source
+		if ob.Latest < ob.Earliest {
+			return errors.New("the observation's latest instant is before its earliest")
+		}
+		d.h.Observations = append(d.h.Observations, ob)
+		return nil
+	}
+	switch {
+	case !isOperation:
+		return errors.New(`the record has neither "op" nor "observation"`)
+	case !hasCall && !hasReturn:
+		return errors.New(`the operation has neither "call" nor "return"`)
+	}
+	if op.Return < op.Call {
+		// A clock that was set back in between: the call took effect between the two, whichever came first.
+		op.Call, op.Return = op.Return, op.Call
+		d.in.Notes = append(d.in.Notes, Note{"clock-set-back", position + ": the call returns before it was sent; the interval was turned around"})
+	}
+	if pending || !hasReturn && op.Outcome == Succeeded {
+		op.Outcome = Pending
+	}
+	op.Sources = source
+	if hasSeq {
+		d.bySeq[seq] = len(d.h.Operations)
+	}
+	if hasAfter {
+		d.after = append(d.after, pendingAfter{len(d.h.Operations), after, position})
+	}
+	d.h.Operations = append(d.h.Operations, op)
+	return nil
+}
+
+// resolveAfter turns the sequence numbers of "after" into indices.
+func (d *historyDecoder) resolveAfter() error {
+	for _, a := range d.after {
+		i, ok := d.bySeq[a.seq]
+		if !ok || i == a.operation {
+			d.in.Notes = append(d.in.Notes, Note{"unknown-predecessor", fmt.Sprintf("%s: \"after\" names seq %d, which is no other operation; it was left out", a.position, a.seq)})
+			continue
+		}
+		d.h.Operations[a.operation].After = i
+	}
+	breakCycles(d.h.Operations, d.in)
+	return nil
+}
+
+// breakCycles drops the "after" of operations that wait for themselves.
+func breakCycles(ops []Operation, in *Input) {
+	const unseen, open, done = 0, 1, 2
+	mark := make([]uint8, len(ops))
+	for i := range ops {
+		var path []int
+		j := i
+		for j >= 0 && mark[j] == unseen {
+			mark[j] = open
+			path = append(path, j)
+			j = ops[j].After
+		}
+		if j >= 0 && mark[j] == open {
+			ops[j].After = -1
+			in.Notes = append(in.Notes, Note{"unknown-predecessor", fmt.Sprintf("%s waits for itself; its \"after\" was left out", ops[j].ID)})
+		}
+		for _, k := range path {
+			mark[k] = done
+		}
+	}
+}
+
+func (d *historyDecoder) intern(s string) string {
+	if t, ok := d.strings[s]; ok {
+		return t
+	}
+	if len(d.strings) < 1<<16 {
+		d.strings[s] = s
+	}
+	return s
+}
+
+func (d *historyDecoder) text(value []byte) (string, error) {
+	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
+		if t, ok := d.strings[string(value[1:len(value)-1])]; ok {
+			return t, nil
+		}
+	}
+	var s string
+	if err := json.Unmarshal(value, &s); err != nil {
+		return "", errors.New("is no string")
+	}
+	return d.intern(s), nil
+}
+
+func (d *historyDecoder) permissionList(value []byte) ([]Permission, error) {
+	if p, ok := d.permissions[string(value)]; ok {
+		return p, nil
+	}
+	p, err := DecodePermissions(value)
+	if err == nil && len(d.permissions) < 1<<16 {
+		d.permissions[string(value)] = p
+	}
+	return p, err
+}
+
+func (d *historyDecoder) caller(value []byte) (*Caller, error) {
+	if c, ok := d.callers[string(value)]; ok {
+		return c, nil
+	}
+	var c Caller
+	if err := json.Unmarshal(value, &c); err != nil {
+		return nil, err
+	}
+	d.callers[string(value)] = &c
+	return &c, nil
+}
+
+// result decodes what a call answered: the rules of a describe, what a revoke did not find, ids of rules.
+func (d *historyDecoder) result(op *Operation, value []byte) error {
+	return eachField(value, func(name, value []byte) (err error) {
+		if string(value) == "null" {
+			return nil
+		}
+		switch string(name) {
+		case "ipPermissions":
+			op.View, err = d.permissionList(value)
+			if op.View == nil {
+				op.View = []Permission{}
+			}
+		case "unknownIpPermissions":
+			op.Unknown, err = d.permissionList(value)
+		case "securityGroupRules":
+			op.Granted, err = decodeIdentified(value)
+		case "revokedSecurityGroupRules":
+			op.Revoked, err = decodeIdentified(value)
+		default:
+			op.Extra = append(op.Extra, Field{d.intern("result." + string(name)), string(value)})
+		}
+		return err
+	})
+}
+
+func instant(value []byte) (Instant, error) {
+	if len(value) < 2 || value[0] != '"' {
+		return 0, errors.New("is no time; write RFC 3339 in quotes")
+	}
+	var i Instant
+	if err := i.UnmarshalText(value[1 : len(value)-1]); err != nil {
+		return 0, errors.New("is no RFC 3339 time")
+	}
+	return i, nil
+}
+
+// eachField calls f with the name and the value of each field of a valid JSON object, in order. Names that are written
+// with escapes are decoded.
+func eachField(object []byte, f func(name, value []byte) error) error {
+	if len(object) == 0 || object[0] != '{' {
+		return errors.New("is no JSON object")
+	}
+	i := 1
+	for {
+		i = skipSpace(object, i)
+		if i >= len(object) || object[i] == '}' {
+			return nil
+		}
+		if object[i] == ',' {
+			i++
+			continue
+		}
+		start := i
+		i = skipValue(object, i)
+		name := object[start:i]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			var s string
+			if err := json.Unmarshal(name, &s); err != nil {
+				return err
+			}
+			name = []byte(s)
+		} else {
+			name = name[1 : len(name)-1]
+		}
+		i = skipSpace(object, i)
+		if i >= len(object) || object[i] != ':' {
+			return errors.New("is no JSON object")
+		}
+		start = skipSpace(object, i+1)
+		i = skipValue(object, start)
+		if err := f(name, object[start:i]); err != nil {
+			return err
+		}
+	}
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipValue returns the index behind the JSON value that begins at i; b is valid JSON.
+func skipValue(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			i++
+			if depth == 0 {
+				return min(i, len(b))
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			depth--
+			if depth == 0 {
+				return i + 1
+			}
+		case ',', ':', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return i
+}
+
+// Lines reads lines of bounded length, and says which was too long and whether the last one had no end.
+type Lines struct {
+	r       *bufio.Reader
+	max     int
+	buffer  []byte
+	number  int
+	tooLong bool
+	torn    bool
+	err     error
+}
+
+// NewLines reads from r; lines longer than max bytes are skipped and reported by TooLong.
+func NewLines(r io.Reader, max int) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
+}
+
+// Next advances to the next line and reports whether there is one.
+func (l *Lines) Next() bool {
+	if l.err != nil {
+		return false
+	}
+	l.buffer, l.tooLong, l.torn = l.buffer[:0], false, false
+	some := false
+	for {
+		part, err := l.r.ReadSlice('\n')
+		some = some || len(part) > 0
+		if !l.tooLong {
+			if len(l.buffer)+len(part) > l.max {
+				l.tooLong, l.buffer = true, l.buffer[:0]
+			} else {
+				l.buffer = append(l.buffer, part...)
+			}
+		}
+		switch {
+		case err == nil:
+			l.number++
+			return true
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		}
+		l.err = err
+		if !some {
+			return false
+		}
+		l.number++
+		l.torn = true
+		return true
+	}
+}
+
+// Bytes is the line with its end, valid until Next; empty where the line was too long.
+func (l *Lines) Bytes() []byte { return l.buffer }
+
+// Number counts lines from 1.
+func (l *Lines) Number() int { return l.number }
+
+// TooLong reports whether the line was longer than allowed and therefore skipped.
+func (l *Lines) TooLong() bool { return l.tooLong }
+
+// Torn reports whether the line ended without a line feed.
+func (l *Lines) Torn() bool { return l.torn }
+
+// Err is the error that ended the reading, nil at the end of the input.
+func (l *Lines) Err() error {
+	if errors.Is(l.err, io.EOF) {
+		return nil
+	}
+	return l.err
+}

@@ -1,0 +1,338 @@
+package traces
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// ipPermission is EC2's IpPermission as the AWS CLI prints it; one of them stands for as many rules as it has sources.
+type ipPermission struct {
+	IpProtocol       *string
+	FromPort         *int64          `json:",omitempty"`
+	ToPort           *int64          `json:",omitempty"`
+	UserIdGroupPairs []userIDGroup   `json:",omitempty"`
+	IpRanges         []ipRange       `json:",omitempty"`
+	Ipv6Ranges       []ipv6Range     `json:",omitempty"`
+	PrefixListIds    []prefixListRef `json:",omitempty"`
+}
+
+type userIDGroup struct {
+	GroupId     string `json:",omitempty"`
+	GroupName   string `json:",omitempty"`
+	Description string `json:",omitempty"`
+}
+
+type ipRange struct {
+	CidrIp      string
+	Description string `json:",omitempty"`
+}
+
+type ipv6Range struct {
+	CidrIpv6    string
+	Description string `json:",omitempty"`
+}
+
+type prefixListRef struct {
+	PrefixListId string
+	Description  string `json:",omitempty"`
+}
+
+// DecodePermissions reads a JSON list of EC2's IpPermission, with the field names that the AWS CLI and the SDKs print.
+func DecodePermissions(list []byte) ([]Permission, error) {
+	var items []ipPermission
+	if err := json.Unmarshal(list, &items); err != nil {
+		return nil, fmt.Errorf("is no list of IpPermission: %w", err)
+	}
+	permissions := make([]Permission, 0, len(items))
+	for _, item := range items {
+		if item.IpProtocol == nil {
+			return nil, fmt.Errorf("a permission has no IpProtocol")
+		}
+		add := func(source, description string) error {
+			r, err := NewRule(*item.IpProtocol, item.FromPort, item.ToPort, source)
+			if err != nil {
+				return err
+			}
+			permissions = append(permissions, Permission{r, description})
+			return nil
+		}
+		before := len(permissions)
+		for _, g := range item.UserIdGroupPairs {
+			source := g.GroupId
+			if source == "" {
+				source = g.GroupName
+			}
+			if err := add(source, g.Description); err != nil {
+				return nil, err
+			}
+		}
+		for _, c := range item.IpRanges {
+			if err := add(c.CidrIp, c.Description); err != nil {
+				return nil, err
+			}
+		}
+		for _, c := range item.Ipv6Ranges {
+			if err := add(c.CidrIpv6, c.Description); err != nil {
+				return nil, err
+			}
+		}
+		for _, p := range item.PrefixListIds {
+			if err := add(p.PrefixListId, p.Description); err != nil {
+				return nil, err
+			}
+		}
+		if len(permissions) == before {
+			return nil, fmt.Errorf("a permission (%s) names no source", *item.IpProtocol)
+		}
+	}
+	return permissions, nil
+}
+
+// EncodePermissions writes permissions as a JSON list of IpPermission, one for each.
+func EncodePermissions(permissions []Permission) []byte {
+	items := make([]ipPermission, len(permissions))
+	for i, p := range permissions {
+		item := ipPermission{IpProtocol: &permissions[i].Protocol}
+		if p.Protocol != "-1" && (p.FromPort != -1 || p.ToPort != -1) {
+			from, to := int64(p.FromPort), int64(p.ToPort)
+			item.FromPort, item.ToPort = &from, &to
+		}
+		switch {
+		case strings.HasPrefix(p.Source, "pl-"):
+			item.PrefixListIds = []prefixListRef{{p.Source, p.Description}}
+		case strings.Contains(p.Source, "/") && strings.Contains(p.Source, ":"):
+			item.Ipv6Ranges = []ipv6Range{{p.Source, p.Description}}
+		case strings.Contains(p.Source, "/"):
+			item.IpRanges = []ipRange{{p.Source, p.Description}}
+		default:
+			item.UserIdGroupPairs = []userIDGroup{{GroupId: p.Source, Description: p.Description}}
+		}
+		items[i] = item
+	}
+	return mustMarshal(items)
+}
+
+type identified struct {
+	SecurityGroupRuleId string
+	IpPermission        json.RawMessage
+}
+
+func decodeIdentified(value []byte) ([]IdentifiedPermission, error) {
+	var items []identified
+	if err := json.Unmarshal(value, &items); err != nil {
+		return nil, fmt.Errorf("is no list of rules: %w", err)
+	}
+	var rules []IdentifiedPermission
+	for _, item := range items {
+		permissions, err := DecodePermissions([]byte("[" + string(item.IpPermission) + "]"))
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range permissions {
+			rules = append(rules, IdentifiedPermission{item.SecurityGroupRuleId, p})
+		}
+	}
+	return rules, nil
+}
+
+func decodeUpdates(value []byte) ([]RuleUpdate, error) {
+	rules, err := decodeIdentified(value)
+	updates := make([]RuleUpdate, len(rules))
+	for i, r := range rules {
+		updates[i] = RuleUpdate(r)
+	}
+	return updates, err
+}
+
+func encodeIdentified(rules []IdentifiedPermission) []byte {
+	items := make([]identified, len(rules))
+	for i, r := range rules {
+		list := EncodePermissions([]Permission{r.Permission})
+		items[i] = identified{r.ID, list[1 : len(list)-1]}
+	}
+	return mustMarshal(items)
+}
+
+type target struct {
+	ID   string `json:"id"`
+	Port int64  `json:"port,omitempty"`
+}
+
+func decodeTargets(value []byte) ([]Target, error) {
+	var items []target
+	if err := json.Unmarshal(value, &items); err != nil {
+		return nil, fmt.Errorf("is no list of targets: %w", err)
+	}
+	targets := make([]Target, len(items))
+	for i, t := range items {
+		if t.Port < 0 || t.Port > 65535 {
+			return nil, fmt.Errorf("port %d is outside of 0..65535", t.Port)
+		}
+		targets[i] = Target{t.ID, int32(t.Port)}
+	}
+	return targets, nil
+}
+
+// mustMarshal encodes values that cannot fail to encode: structs of strings and numbers.
+func mustMarshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("null")
+	}
+	return b
+}
+
+// WriteHistory writes h in the form that ReadHistory reads, with sequence numbers from 1 in the order of h.Operations,
+// observations behind the operations. Reading it again gives the same operations and observations.
+func WriteHistory(w io.Writer, h *History) error {
+	header := map[string]string{"history": "v1"}
+	for k, v := range h.Header {
+		if k != "history" {
+			header[k] = v
+		}
+	}
+	var b []byte
+	// encoding/json sorts the keys of a map; the version comes first for people who look at the file.
+	b = append(b, `{"history":"v1"`...)
+	delete(header, "history")
+	if rest := mustMarshal(header); len(rest) > 2 {
+		b = append(append(b, ','), rest[1:len(rest)-1]...)
+	}
+	b = append(b, "}\n"...)
+	for i := range h.Operations {
+		b = appendOperation(b, &h.Operations[i], i)
+		if len(b) > 1<<16 {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	for i := range h.Observations {
+		b = appendObservation(b, &h.Observations[i])
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+func appendText(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return appendRaw(b, name, mustMarshal(value))
+}
+
+func appendRaw(b []byte, name string, value []byte) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, mustMarshal(name)...)
+	return append(append(b, ':'), value...)
+}
+
+func appendOperation(b []byte, op *Operation, index int) []byte {
+	seq := strconv.Itoa(index + 1)
+	b = append(b, '{')
+	b = appendRaw(b, "seq", []byte(seq))
+	if op.ID != "seq "+seq {
+		b = appendText(b, "id", op.ID)
+	}
+	b = appendText(b, "process", op.Process)
+	b = appendText(b, "op", op.Op)
+	b = appendText(b, "groupId", op.Group)
+	if op.Call != Beginning || op.Return == Forever {
+		b = appendText(b, "call", op.Call.String())
+	}
+	if op.Return != Forever {
+		b = appendText(b, "return", op.Return.String())
+		if op.Outcome == Pending {
+			b = appendRaw(b, "pending", []byte("true"))
+		}
+	}
+	if op.After >= 0 {
+		b = appendRaw(b, "after", []byte(strconv.Itoa(op.After+1)))
+	}
+	if len(op.Permissions) > 0 {
+		b = appendRaw(b, "ipPermissions", EncodePermissions(op.Permissions))
+	}
+	if len(op.RuleIDs) > 0 {
+		b = appendRaw(b, "securityGroupRuleIds", mustMarshal(op.RuleIDs))
+	}
+	if len(op.Updates) > 0 {
+		rules := make([]IdentifiedPermission, len(op.Updates))
+		for i, u := range op.Updates {
+			rules[i] = IdentifiedPermission(u)
+		}
+		b = appendRaw(b, "securityGroupRules", encodeIdentified(rules))
+	}
+	b = appendText(b, "targetGroupArn", op.TargetGroup)
+	if len(op.Targets) > 0 {
+		items := make([]target, len(op.Targets))
+		for i, t := range op.Targets {
+			items[i] = target{t.ID, int64(t.Port)}
+		}
+		b = appendRaw(b, "targets", mustMarshal(items))
+	}
+	result := []byte{'{'}
+	if op.View != nil {
+		result = appendRaw(result, "ipPermissions", EncodePermissions(op.View))
+	}
+	if len(op.Unknown) > 0 {
+		result = appendRaw(result, "unknownIpPermissions", EncodePermissions(op.Unknown))
+	}
+	if len(op.Granted) > 0 {
+		result = appendRaw(result, "securityGroupRules", encodeIdentified(op.Granted))
+	}
+	if len(op.Revoked) > 0 {
+		result = appendRaw(result, "revokedSecurityGroupRules", encodeIdentified(op.Revoked))
+	}
+	for _, f := range op.Extra {
+		if name, ok := strings.CutPrefix(f.Name, "result."); ok {
+			result = appendRaw(result, name, []byte(f.Value))
+		}
+	}
+	if len(result) > 1 {
+		b = appendRaw(b, "result", append(result, '}'))
+	}
+	if op.Outcome == Failed {
+		b = appendText(b, "error", op.Error)
+	}
+	if op.Unclear {
+		b = appendRaw(b, "unclear", []byte("true"))
+	}
+	b = appendText(b, "eventId", op.EventID)
+	b = appendText(b, "requestId", op.RequestID)
+	if op.Caller != nil {
+		b = appendRaw(b, "caller", mustMarshal(op.Caller))
+	}
+	for _, f := range op.Extra {
+		if !strings.HasPrefix(f.Name, "result.") {
+			b = appendRaw(b, f.Name, []byte(f.Value))
+		}
+	}
+	return append(b, '}', '\n')
+}
+
+func appendObservation(b []byte, ob *Observation) []byte {
+	b = append(b, '{')
+	b = appendText(b, "observation", string(ob.Kind))
+	b = appendText(b, "id", ob.ID)
+	b = appendText(b, "process", ob.Process)
+	b = appendText(b, "tgb", ob.TGB)
+	b = appendText(b, "groupId", ob.Group)
+	if ob.Earliest == ob.Latest {
+		b = appendText(b, "at", ob.Earliest.String())
+	} else {
+		b = appendText(b, "earliest", ob.Earliest.String())
+		b = appendText(b, "latest", ob.Latest.String())
+	}
+	if len(ob.Permissions) > 0 {
+		b = appendRaw(b, "ipPermissions", EncodePermissions(ob.Permissions))
+	}
+	b = appendText(b, "error", ob.Error)
+	b = appendText(b, "text", ob.Text)
+	return append(b, '}', '\n')
+}
