@@ -69,6 +69,7 @@ type Group struct {
 	Timeline      []Row      `json:"timeline"`
 	TimelineOmits int        `json:"timeline_omits"` // rows left out of Timeline
 	Bars          []Bar      `json:"bars"`           // each rule's presence, for the picture
+	Needs         []Need     `json:"needs"`          // the ports that targets needed, for the picture
 	Unordered     *Unordered `json:"unordered"`      // set when no order explains the results
 	Visualization string     `json:"-"`              // an HTML document by Porcupine of the stretch that cannot be ordered, or empty
 }
@@ -114,13 +115,13 @@ type Property struct {
 	Verdict Verdict  `json:"verdict"`
 	Vacuous bool     `json:"vacuous"`
 	Reason  string   `json:"reason"` // one line: why this verdict; for a vacuous one why the capture could not have violated it
-	Windows []Window `json:"windows,omitempty"`
-	Hidden  int      `json:"windows_hidden,omitempty"` // windows shorter than --min-window, counted and not listed
-	// The rest is for repair-bound alone.
-	BoundSeconds *float64    `json:"bound_seconds,omitempty"`
-	WorstSeconds *float64    `json:"worst_seconds,omitempty"`
-	Statistics   *Statistics `json:"statistics,omitempty"`
-	Promise      *Promise    `json:"promise,omitempty"` // the bound that the release can promise
+	Windows []Window `json:"windows"`
+	Hidden  int      `json:"windows_hidden"` // windows shorter than --min-window, counted and not listed
+	// The rest is for repair-bound alone, and left out of the JSON of the others.
+	BoundSeconds *float64    `json:"bound_seconds"`
+	WorstSeconds *float64    `json:"worst_seconds"` // null: there was nothing to repair
+	Statistics   *Statistics `json:"statistics"`
+	Promise      *Promise    `json:"promise"` // the bound that the release can promise; null: no release is known
 }
 
 // Statistics describe the lengths of the windows, in seconds; Censored counts those that the capture ended first.
@@ -157,6 +158,8 @@ type Ref struct {
 	Process string `json:"process"`
 	Summary string `json:"summary"` // "revoke tcp 3000-3008 from sg-014f"
 	Who     string `json:"who"`     // role, session, key, user agent, address, in words
+	// Sources are the records it was read from, as in Row; the input's path comes first.
+	Sources []string `json:"sources"`
 }
 
 // Process is one caller.
@@ -185,18 +188,27 @@ type Row struct {
 	ID       string   `json:"id"`
 	At       Range    `json:"at"`
 	Process  string   `json:"process"`
-	Summary  string   `json:"summary"`                  // "revoke tcp 3000-3008", "skipped test/mailpit"
-	Result   string   `json:"result"`                   // "ok", "InvalidPermission.NotFound", "no answer"; empty for observations
-	Rules    []string `json:"rules"`                    // the managed rules afterwards; several alternatives where orders differ; null where unknown
-	Possible []string `json:"possible_rules,omitempty"` // other sets that some order has at that point
-	Marks    []string `json:"marks"`                    // windows that begin, end or are open here: "never-empty violated from here"
-	Sources  []string `json:"sources"`                  // "cloudtrail.json record 6"
+	Summary  string   `json:"summary"`        // "revoke tcp 3000-3008", "skipped test/mailpit"
+	Result   string   `json:"result"`         // "ok", "InvalidPermission.NotFound", "no answer"; empty for observations
+	Rules    []string `json:"rules"`          // the managed rules afterwards; several alternatives where orders differ; null where unknown
+	Possible []string `json:"possible_rules"` // other sets that some order has at that point
+	Marks    []string `json:"marks"`          // windows that begin, end or are open here: "never-empty violated from here"
+	Sources  []string `json:"sources"`        // "cloudtrail.json record 6"
 }
 
 // Bar is one rule's presence over a time, for the picture.
 type Bar struct {
 	Rule    string `json:"rule"`
 	Managed bool   `json:"managed"`
+	From    Range  `json:"from"`
+	To      *Range `json:"to"` // null: to the end of the capture
+	Certain bool   `json:"certain"`
+}
+
+// Need is a time in which a target needed a port, for the picture.
+type Need struct {
+	Port    string `json:"port"` // "tcp 8025"
+	Why     string `json:"why"`  // "test/mailpit, registered 10.0.1.10:8025"
 	From    Range  `json:"from"`
 	To      *Range `json:"to"` // null: to the end of the capture
 	Certain bool   `json:"certain"`

@@ -1,0 +1,360 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// TextOptions say how WriteText lays its output out.
+type TextOptions struct {
+	// Width is the number of columns of a line: 40 to 100; 0 means 100.
+	Width int
+	// Color turns terminal colours on. The caller decides, by the terminal and NO_COLOR.
+	Color bool
+}
+
+const minWidth, maxWidth = 40, 100
+
+// WriteText writes the report for a terminal: the verdict in one line, then each group, then what was read. Every
+// string of the capture is escaped so that it cannot steer a terminal; times are in UTC.
+func WriteText(w io.Writer, r *Report, opt TextOptions) error {
+	p := newPage(w, opt)
+	p.hanging("", headline(r), headlineStyle(r.Verdict))
+	for _, g := range r.Groups {
+		p.group(g)
+	}
+	p.inputs(r)
+	return p.w.Flush()
+}
+
+func headlineStyle(v Verdict) string { return bold + ";" + verdictStyle(v) }
+
+func verdictStyle(v Verdict) string {
+	switch v {
+	case Holds:
+		return green
+	case Possible:
+		return yellow
+	case Violated:
+		return red
+	}
+	return magenta
+}
+
+func (p *page) heading(s string) {
+	p.line("")
+	p.line(p.style(s, bold))
+}
+
+func (p *page) group(g Group) {
+	p.line("")
+	p.hanging("", clean(g.GroupID)+": "+span(g), bold)
+	p.properties(g)
+	if g.Unordered != nil {
+		p.unordered(g.Unordered)
+	}
+	if len(g.Timeline) > 0 {
+		p.heading("Timeline, UTC; rules are the managed ones afterwards")
+		p.timeline(g)
+	}
+	p.windows(g)
+	p.processes(g)
+	if len(g.Findings) > 0 {
+		p.heading("Findings")
+		rows := [][]cell{}
+		for _, f := range g.Findings {
+			rows = append(rows, []cell{{clean(f.Kind), yellow}, {clean(f.Text), ""}})
+		}
+		p.table("  ", []int{24, 0}, rows)
+	}
+	p.list("Rests on", g.Assumptions)
+	p.list("Order settled by", g.SettledBy)
+}
+
+func (p *page) list(title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	p.heading(title)
+	for _, s := range items {
+		p.hanging("  - ", clean(s), "")
+	}
+}
+
+func (p *page) properties(g Group) {
+	var rows [][]cell
+	add := func(name, word string, v Verdict, why []string) {
+		if len(why) == 0 {
+			why = []string{""}
+		}
+		for i, s := range why {
+			if i == 0 {
+				rows = append(rows, []cell{{name, ""}, {word, verdictStyle(v)}, {s, ""}})
+			} else {
+				rows = append(rows, []cell{{}, {}, {s, ""}})
+			}
+		}
+	}
+	for _, pr := range g.Properties {
+		add(clean(pr.Name), verdictWord(pr), pr.Verdict, why(pr))
+	}
+	add("linearity", linearityWord(g.Linearity), linearityVerdict(g.Linearity), whyLinearity(g.Linearity))
+	p.table("  ", []int{14, 18, 0}, rows)
+}
+
+func linearityWord(l Linearity) string {
+	if l.Result == "" {
+		return "unknown"
+	}
+	return clean(l.Result)
+}
+
+func (p *page) unordered(u *Unordered) {
+	p.heading("No order of the operations explains their results")
+	p.hanging("  ", fmt.Sprintf("%s can be explained; none explanation survives %s.",
+		count(u.Explained, "operation"), by(&u.At)), "")
+	for i, s := range u.States {
+		p.hanging("  - ", "with the rules "+clean(s), "")
+		if i < len(u.Refusals) {
+			p.hanging("    ", clean(u.Refusals[i]), "")
+		}
+	}
+	for _, s := range u.Refusals[min(len(u.States), len(u.Refusals)):] {
+		p.hanging("  - ", clean(s), "")
+	}
+}
+
+// timeline prints the rows under the date of their day. A bar in front marks what lies in a window; the rules are
+// printed where they change.
+func (p *page) timeline(g Group) {
+	days := splitDays(g.Timeline)
+	previous := ""
+	var marks []string
+	open := 0
+	for _, d := range days {
+		p.line("  " + p.style(d.date, faint))
+		limits := []int{13, 14, 0, 34}
+		widest := 0
+		for _, row := range d.rows {
+			widest = max(widest, displayWidth(clockRange(row.At)))
+		}
+		limits[0] = min(widest, 22)
+		widths := columns(p.width-4, limits, d.rows)
+		for _, row := range d.rows {
+			if row.Kind == "window-start" {
+				open++
+			}
+			gutter := "  "
+			if open > 0 || len(row.Marks) > 0 {
+				gutter = p.style("┃", red) + " "
+			}
+			p.timelineRow("  "+gutter, widths, row)
+			if row.Kind == "window-end" {
+				open--
+			}
+			indent := "  " + gutter + strings.Repeat(" ", widths[0]+2)
+			if rules := rulesAfter(row); row.Kind == "call" && rules != previous {
+				p.hangingStyled(indent, widths[0]+6, "→ "+rules, faint)
+				previous = rules
+			}
+			for _, m := range row.Marks {
+				if !slices.Contains(marks, m) {
+					p.hangingStyled(indent, widths[0]+6, "▲ "+clean(m), boldRed)
+				}
+			}
+			marks = row.Marks
+		}
+	}
+	if g.TimelineOmits > 0 {
+		p.line(fmt.Sprintf("  (%s left out)", count(g.TimelineOmits, "row")))
+	}
+}
+
+// hangingStyled is hanging with a lead that has colours in it and is indent columns wide.
+func (p *page) hangingStyled(lead string, indent int, text, style string) {
+	for _, l := range wrap(text, p.width-indent) {
+		p.line(lead + p.style(l, style))
+	}
+}
+
+func (p *page) timelineRow(indent string, widths []int, row Row) {
+	summary, style := clean(row.Summary), ""
+	switch row.Kind {
+	case "call":
+		if row.ID != "" {
+			summary += " (" + clean(row.ID) + ")"
+		}
+	case "window-start", "window-end":
+		style = boldRed
+	default:
+		style = faint
+	}
+	resultStyle := ""
+	if row.Kind == "call" && row.Result != "ok" {
+		resultStyle = yellow
+	}
+	p.row(indent, widths, []cell{
+		{clockRange(row.At), ""}, {clean(row.Process), ""}, {summary, style}, {clean(row.Result), resultStyle}})
+}
+
+// columns are the widths of the timeline's columns: time, process, what, result.
+func columns(total int, limits []int, rows []Row) []int {
+	var widths [4]int
+	for _, row := range rows {
+		widths[1] = max(widths[1], displayWidth(clean(row.Process)))
+		widths[3] = max(widths[3], displayWidth(clean(row.Result)))
+	}
+	widths[0] = limits[0]
+	widths[1] = min(widths[1], limits[1])
+	widths[3] = min(widths[3], limits[3], total/3)
+	rest := total - widths[0] - 2
+	for _, n := range []int{widths[1], widths[3]} {
+		if n > 0 {
+			rest -= n + 2
+		}
+	}
+	widths[2] = max(rest, 12)
+	return widths[:]
+}
+
+type dayRows struct {
+	date string
+	rows []Row
+}
+
+// splitDays groups successive rows by the date on which they begin.
+func splitDays(rows []Row) []dayRows {
+	var out []dayRows
+	for _, row := range rows {
+		d := day(row.At.Earliest)
+		if d == "" {
+			d = day(row.At.Latest)
+		}
+		if d == "" && len(out) > 0 {
+			d = out[len(out)-1].date
+		}
+		if len(out) == 0 || out[len(out)-1].date != d {
+			out = append(out, dayRows{date: d})
+		}
+		last := &out[len(out)-1]
+		last.rows = append(last.rows, row)
+	}
+	return out
+}
+
+func (p *page) windows(g Group) {
+	n := 0
+	for _, pr := range g.Properties {
+		for _, w := range pr.Windows {
+			if n == 0 {
+				p.heading("Windows")
+			}
+			n++
+			p.hanging(fmt.Sprintf("  %d. ", n), windowTitle(pr, w)+": "+lengths(w), verdictStyle(w.Verdict))
+			rows := [][]cell{{{"from", faint}, {momentRange(w.Start), ""}, {opened(w), ""}}}
+			if w.End != nil {
+				rows = append(rows, []cell{{"to", faint}, {momentRange(*w.End), ""}, {closed(w), ""}})
+			}
+			p.table("     ", []int{4, 44, 0}, rows)
+			if w.Text != "" {
+				p.hanging("     ", clean(w.Text), "")
+			}
+		}
+	}
+}
+
+// opened and closed say by which call a window began and ended.
+func opened(w Window) string {
+	if w.OpenedBy == nil {
+		return "open when the capture began"
+	}
+	return "opened by " + by(w.OpenedBy)
+}
+
+func closed(w Window) string {
+	if w.ClosedBy == nil {
+		return "closed by no call in the capture"
+	}
+	return "closed by " + by(w.ClosedBy)
+}
+
+func (p *page) processes(g Group) {
+	if len(g.Processes) == 0 {
+		return
+	}
+	p.heading("Processes")
+	rows := [][]cell{}
+	for _, pr := range g.Processes {
+		rows = append(rows, []cell{{clean(pr.ID), bold}, {processKind(pr), ""}, {processDetail(pr), ""}})
+	}
+	p.table("  ", []int{24, 18, 0}, rows)
+}
+
+func processKind(pr Process) string {
+	s := "not the controller"
+	if pr.Controller {
+		s = "controller"
+		if pr.Release != "" {
+			s += " " + clean(pr.Release)
+		}
+	}
+	return s
+}
+
+func processDetail(pr Process) string {
+	parts := []string{count(pr.Operations, "operation")}
+	for _, f := range [][2]string{{"role", pr.Role}, {"session", pr.Session}, {"since", pr.SessionStart},
+		{"key", pr.AccessKeyID}, {"from", pr.SourceAddress}, {"agent", pr.UserAgent}} {
+		if f[1] != "" {
+			parts = append(parts, f[0]+" "+clean(f[1]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (p *page) inputs(r *Report) {
+	if len(r.Inputs) > 0 {
+		p.heading("Inputs")
+		rows := [][]cell{{{"file", faint}, {"format", faint}, {"records", faint}, {"used", faint},
+			{"duplicate", faint}, {"irrelevant", faint}, {"rejected", faint}}}
+		for _, in := range r.Inputs {
+			rejected := ""
+			if in.Rejected > 0 {
+				rejected = yellow
+			}
+			row := []cell{{clean(in.Path), ""}, {clean(in.Format), ""}}
+			for _, n := range []int{in.Records, in.Used, in.Duplicates, in.Irrelevant} {
+				row = append(row, cell{text: strconv.Itoa(n)})
+			}
+			rows = append(rows, append(row, cell{strconv.Itoa(in.Rejected), rejected}))
+		}
+		p.table("  ", []int{0, 18, 9, 9, 9, 10, 9}, rows)
+		for _, in := range r.Inputs {
+			p.rejections(in)
+		}
+	}
+	if len(r.Options) > 0 {
+		p.heading("Asked with")
+		var parts []string
+		for _, o := range r.Options {
+			parts = append(parts, clean(o.Name)+" "+clean(o.Value))
+		}
+		p.hanging("  ", strings.Join(parts, ", "), "")
+	}
+}
+
+func (p *page) rejections(in Input) {
+	if len(in.Rejections) == 0 {
+		return
+	}
+	p.hanging("  ", "rejected in "+clean(in.Path)+":", "")
+	for _, s := range in.Rejections {
+		p.hanging("    - ", clean(s), "")
+	}
+	if n := in.Rejected - len(in.Rejections); n > 0 {
+		p.line(fmt.Sprintf("    - and %d more", n))
+	}
+}
