@@ -15,11 +15,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"time"
 
 	"linearize.example/traces"
 	"linearize.example/traces/internal/stream"
-
-	"time"
 )
 
 // MaxRecord bounds one record, in bytes. CloudTrail's own limit is 1 MiB for an event (and less through EventBridge and
@@ -81,6 +80,8 @@ func (r *Reader) Read(src io.Reader, input int) error {
 	switch {
 	case err != nil:
 		return err
+	case !rd.recognized && rd.counts.notifications > 0:
+		return fmt.Errorf("%w: notifications of S3 or SNS; give the log files that they name", ErrNoEvents)
 	case !rd.recognized && len(rd.in.Rejections) > 0:
 		return fmt.Errorf("%w: %s", ErrNoEvents, rd.in.Rejections[0])
 	case !rd.recognized:

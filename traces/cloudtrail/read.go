@@ -20,10 +20,14 @@ type reading struct {
 	s     *splitter
 	// recognized says that something in the input was CloudTrail's; until then every record is decoded.
 	recognized bool
-	// record is where the record at hand stands: its line, where it is a line of its own, else its number.
+	// position is where the record at hand stands: its line, where it begins one, else its number. raw is its text.
 	position string
 	raw      []byte
 	counts   counts
+	// columns are the names of Athena's columns, once its first row was read.
+	columns []string
+	// namedNow says that the operation at hand has a group's name for an id.
+	namedNow bool
 }
 
 // counts of what the notes tell.
@@ -34,9 +38,10 @@ type counts struct {
 }
 
 // containerKeys are the members of an object whose value is a list of records: of a log file, of lookup-events, of
-// CloudWatch Logs and its subscriptions, of SQS, of Logs Insights and Splunk, of Lake, of Elastic, of a digest.
+// CloudWatch Logs and its subscriptions, of SQS, of Logs Insights and Splunk, of Lake, of Athena's API, of Elastic, of a
+// digest.
 var containerKeys = []string{`"Records"`, `"records"`, `"Events"`, `"events"`, `"logEvents"`, `"Messages"`,
-	`"results"`, `"QueryResultRows"`, `"hits"`, `"logFiles"`}
+	`"results"`, `"QueryResultRows"`, `"Rows"`, `"hits"`, `"logFiles"`}
 
 func isContainer(key []byte) bool {
 	for _, k := range containerKeys {
@@ -190,7 +195,7 @@ func (rd *reading) object(depth int) error {
 			if err := rd.array(name); err != nil {
 				return err
 			}
-		case c == '{' && name == `"hits"`:
+		case c == '{' && (name == `"hits"` || name == `"ResultSet"`):
 			container = true
 			s.keep = -1
 			if err := rd.object(depth + 1); err != nil {
@@ -223,9 +228,8 @@ func torn(err error) error {
 // pagingToken returns what the member of an answer says about its being incomplete, "" if nothing.
 func pagingToken(name string, value []byte) string {
 	switch name {
-	case `"NextToken"`, `"nextToken"`, `"nextForwardToken"`:
-		// get-log-events always gives a nextForwardToken; it says nothing.
-		if name != `"nextForwardToken"` && len(value) > 2 && value[0] == '"' {
+	case `"NextToken"`, `"nextToken"`: // get-log-events always gives a nextForwardToken; it says nothing
+		if len(value) > 2 && value[0] == '"' {
 			return strings.Trim(name, `"`) + " says that more pages exist"
 		}
 	case `"QueryStatus"`:
@@ -370,8 +374,13 @@ func (rd *reading) value(v any, err error) {
 		rd.reject(rd.position, err.Error())
 		return
 	}
+	rd.use(v, "", 0)
+}
+
+// use uses one decoded value, which is one record unless it holds several events.
+func (rd *reading) use(v any, format string, depth int) {
 	before := rd.in.Records
-	reason := rd.open(v, "", 0)
+	reason := rd.open(v, format, depth)
 	switch {
 	case rd.in.Records > before: // events were found in it, and counted
 	case reason == "" || rd.recognized && !mayMatter(rd.raw):
