@@ -1,0 +1,234 @@
+package capture
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"linearize.example/traces"
+	"linearize.example/traces/cloudtrail"
+	"linearize.example/traces/internal/stream"
+)
+
+const (
+	// sniffSize is how much of a stream is looked at to find what it holds.
+	sniffSize = 64 << 10
+	// maxLayers bounds compression inside of compression.
+	maxLayers = 4
+)
+
+// stream reads one stream, which may be compressed, and an archive. skipped takes what is no capture; where it is nil
+// that is an error.
+func (r *reader) stream(path string, src io.Reader, skipped *skips) error {
+	b := bufio.NewReaderSize(whole{r.ctx, src}, sniffSize)
+	var finish []func() []traces.Note
+	for layer := 0; ; layer++ {
+		head, err := b.Peek(512)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return r.failed(path, err)
+		}
+		if !stream.IsGzip(head) {
+			break
+		}
+		if layer == maxLayers {
+			return fmt.Errorf("%s: it is compressed more than %d times", path, maxLayers)
+		}
+		inner, done := r.gunzip(b)
+		finish = append(finish, done)
+		b = bufio.NewReaderSize(inner, sniffSize)
+	}
+	notes := func() (all []traces.Note) {
+		for _, done := range slices.Backward(finish) {
+			all = append(all, done()...)
+		}
+		return all
+	}
+	head, _ := b.Peek(512)
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		notes()
+		return r.none(path, "a zip archive inside of a stream; unpack it, or name the archive itself", skipped)
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		err := r.tar(path, b, skipped)
+		for _, n := range notes() {
+			r.History.Inputs = append(r.History.Inputs, traces.Input{Path: path, Format: "archive", Notes: []traces.Note{n}})
+		}
+		return err
+	}
+	return r.content(path, b, notes, skipped)
+}
+
+// content finds what a decompressed stream holds and reads it.
+func (r *reader) content(path string, src io.Reader, notes func() []traces.Note, skipped *skips) error {
+	b := bufio.NewReaderSize(stream.UTF8(src), sniffSize)
+	prefix, err := b.Peek(sniffSize)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		notes()
+		return r.failed(path, err)
+	}
+	input := len(r.History.Inputs)
+	r.History.Inputs = append(r.History.Inputs, traces.Input{Path: path})
+	format, reason := "", ""
+	err = nil
+	if text := bytes.TrimSpace(prefix); len(text) == 0 {
+		reason = "it is empty"
+	} else if f := sniff(prefix); f == nil {
+		reason = fmt.Sprintf("it begins with %.40q", text[:min(len(text), 120)])
+	} else {
+		format = f.name
+		err = f.read(r, b, input)
+	}
+	in := &r.History.Inputs[input]
+	in.Notes = append(in.Notes, notes()...)
+	if in.Format == "" {
+		in.Format = format
+	}
+	if errors.Is(err, cloudtrail.ErrNoEvents) || errors.Is(err, traces.ErrNoHistory) {
+		reason = err.Error()
+	} else if err != nil {
+		return r.failed(path, err)
+	}
+	if reason == "" {
+		return nil
+	}
+	if len(in.Notes) > 0 {
+		reason += " (" + in.Notes[0].Text + ")"
+	}
+	r.History.Inputs = r.History.Inputs[:input]
+	return r.none(path, reason, skipped)
+}
+
+// none deals with a stream that holds no capture.
+func (r *reader) none(path, reason string, skipped *skips) error {
+	if skipped != nil {
+		skipped.skip(path, reason)
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s; expected %s", path, ErrNoCapture, reason, Expected)
+}
+
+func (r *reader) failed(path string, err error) error {
+	if r.ctx.Err() != nil {
+		return r.ctx.Err()
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// tar reads the members of an archive, as far as it goes.
+func (r *reader) tar(path string, src io.Reader, outer *skips) error {
+	skipped := &skips{path: path, format: "archive"}
+	before := len(r.History.Inputs)
+	t := tar.NewReader(src)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			if r.ctx.Err() != nil {
+				return r.ctx.Err()
+			}
+			skipped.skip(path, "the archive cannot be read further: "+err.Error())
+			break
+		}
+		switch name := path + "!" + h.Name; h.Typeflag {
+		case tar.TypeReg:
+			if err := r.stream(name, t, skipped); err != nil {
+				return err
+			}
+		case tar.TypeDir, tar.TypeXGlobalHeader:
+		default:
+			skipped.skip(name, "no regular file")
+		}
+	}
+	return r.archived(path, before, skipped, outer)
+}
+
+// zip reads the members of an archive in the order of their names.
+func (r *reader) zip(path string, f io.ReaderAt, size int64, outer *skips) error {
+	archive, err := zip.NewReader(f, size)
+	if err != nil {
+		return r.none(path, "a damaged zip archive: "+err.Error(), outer)
+	}
+	skipped := &skips{path: path, format: "archive"}
+	before := len(r.History.Inputs)
+	members := slices.Clone(archive.File)
+	slices.SortStableFunc(members, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
+	for _, m := range members {
+		name := path + "!" + m.Name
+		if !m.Mode().IsRegular() {
+			continue
+		}
+		if m.UncompressedSize64 > 64<<20 && m.UncompressedSize64/uint64(r.options.MaxExpansion) > m.CompressedSize64 {
+			return fmt.Errorf("%s: %w", name, &stream.BombError{
+				Expansion: int64(m.UncompressedSize64 / max(m.CompressedSize64, 1)), Limit: r.options.MaxExpansion})
+		}
+		// The reader stops at the size that the archive states.
+		content, err := m.Open()
+		if err != nil {
+			skipped.skip(name, "cannot be unpacked: "+err.Error())
+			continue
+		}
+		err = r.stream(name, content, skipped)
+		content.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return r.archived(path, before, skipped, outer)
+}
+
+// archived ends the reading of an archive. One without any capture is no capture.
+func (r *reader) archived(path string, before int, skipped, outer *skips) error {
+	if len(r.History.Inputs) == before {
+		reason := "an empty archive"
+		if skipped.count > 0 {
+			reason = "an archive without a capture in it; the first of its members is " + skipped.notes[0].Text
+		}
+		return r.none(path, reason, outer)
+	}
+	r.finish(skipped)
+	return nil
+}
+
+// format is one of the formats that a stream may have.
+type format struct {
+	name  string
+	sniff func(prefix []byte) bool
+	read  func(r *reader, src io.Reader, input int) error
+}
+
+var formats = []format{
+	{"history", isHistory, func(r *reader, src io.Reader, input int) error {
+		return traces.ReadHistory(src, r.History, input)
+	}},
+	{"cloudtrail", mayBeCloudTrail, func(r *reader, src io.Reader, input int) error {
+		return r.trail.Read(src, input)
+	}},
+}
+
+func sniff(prefix []byte) *format {
+	for i := range formats {
+		if formats[i].sniff(prefix) {
+			return &formats[i]
+		}
+	}
+	return nil
+}
+
+func isHistory(prefix []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(prefix, " \t\r\n"), []byte{'\n'})
+	return traces.IsHistory(line)
+}
+
+// mayBeCloudTrail takes any JSON besides what is sure: its reader says best why it is none.
+func mayBeCloudTrail(prefix []byte) bool {
+	head := bytes.TrimLeft(prefix, " \t\r\n")
+	return cloudtrail.Sniff(prefix) || len(head) > 0 && (head[0] == '{' || head[0] == '[')
+}
