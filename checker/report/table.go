@@ -94,11 +94,12 @@ func (p *page) table(indent string, limits []int, rows [][]cell) {
 		}
 	}
 	for _, row := range rows {
-		p.row(indent, widths, row)
+		p.row(indent, indent, widths, row)
 	}
 }
 
-func (p *page) row(indent string, widths []int, row []cell) {
+// row prints one row of a table: first stands before its first line, indent before the others.
+func (p *page) row(first, indent string, widths []int, row []cell) {
 	lines := make([][]string, len(row))
 	height := 0
 	for i, c := range row {
@@ -109,7 +110,11 @@ func (p *page) row(indent string, widths []int, row []cell) {
 	}
 	for y := range height {
 		var b strings.Builder
-		b.WriteString(indent)
+		if y == 0 {
+			b.WriteString(first)
+		} else {
+			b.WriteString(indent)
+		}
 		pad := 0
 		for i := range row {
 			if widths[i] == 0 {
@@ -134,7 +139,7 @@ func wrap(s string, n int) []string {
 	n = max(n, 2)
 	var lines []string
 	line, used := "", 0
-	for _, word := range strings.Fields(s) {
+	for _, word := range words(s) {
 		w := displayWidth(word)
 		if used > 0 && used+1+w <= n {
 			line += " " + word
@@ -156,6 +161,29 @@ func wrap(s string, n int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// words splits at spaces, but not between a number and its unit of time.
+func words(s string) []string {
+	var out []string
+	for _, word := range strings.Fields(s) {
+		if n := len(out); n > 0 && isUnit(word) {
+			if last := out[n-1][len(out[n-1])-1]; last >= '0' && last <= '9' {
+				out[n-1] += " " + word
+				continue
+			}
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+func isUnit(word string) bool {
+	switch strings.TrimRight(word, ".,;:)") {
+	case "d", "h", "m", "s", "ms", "µs", "ns":
+		return true
+	}
+	return false
 }
 
 // fitting is the number of bytes of s that fit into n columns, after a separator where there is one in the second half.

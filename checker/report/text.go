@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,10 +53,10 @@ func (p *page) group(g Group) {
 	p.hanging("", clean(g.GroupID)+": "+span(g), bold)
 	p.properties(g)
 	if g.Unordered != nil {
-		p.unordered(g.Unordered)
+		p.unordered(g.Unordered, rowNumbers(g))
 	}
 	if len(g.Timeline) > 0 {
-		p.heading("Timeline, UTC; rules are the managed ones afterwards")
+		p.heading("Timeline, UTC; rules are the managed ones afterwards" + p.unsaid(g))
 		p.timeline(g)
 	}
 	p.windows(g)
@@ -112,10 +111,10 @@ func linearityWord(l Linearity) string {
 	return clean(l.Result)
 }
 
-func (p *page) unordered(u *Unordered) {
+func (p *page) unordered(u *Unordered, rows map[string]int) {
 	p.heading("No order of the operations explains their results")
-	p.hanging("  ", fmt.Sprintf("%s can be explained; none explanation survives %s.",
-		count(u.Explained, "operation"), by(&u.At)), "")
+	p.hanging("  ", fmt.Sprintf("%s can be explained; no explanation survives %s.",
+		count(u.Explained, "operation"), call(&u.At, rows)), "")
 	for i, s := range u.States {
 		p.hanging("  - ", "with the rules "+clean(s), "")
 		if i < len(u.Refusals) {
@@ -127,23 +126,27 @@ func (p *page) unordered(u *Unordered) {
 	}
 }
 
-// timeline prints the rows under the date of their day. A bar in front marks what lies in a window; the rules are
-// printed where they change.
+// unsaid names the source that the timeline's rules have in common, for its heading.
+func (p *page) unsaid(g Group) string {
+	if common := commonSource(g.Timeline); common != "" {
+		return "," + clean(common)
+	}
+	return ""
+}
+
+// timeline prints the numbered rows under the date of their day. A bar in front marks what lies in a window; the
+// rules are printed where they change.
 func (p *page) timeline(g Group) {
-	days := splitDays(g.Timeline)
+	common := commonSource(g.Timeline)
+	digits := len(strconv.Itoa(len(g.Timeline)))
+	number, open := 0, 0
 	previous := ""
-	var marks []string
-	open := 0
-	for _, d := range days {
+	var shown []string
+	for _, d := range splitDays(g.Timeline) {
 		p.line("  " + p.style(d.date, faint))
-		limits := []int{13, 14, 0, 34}
-		widest := 0
+		widths := columns(p.width-4-digits-1, d.rows)
 		for _, row := range d.rows {
-			widest = max(widest, displayWidth(clockRange(row.At)))
-		}
-		limits[0] = min(widest, 22)
-		widths := columns(p.width-4, limits, d.rows)
-		for _, row := range d.rows {
+			number++
 			if row.Kind == "window-start" {
 				open++
 			}
@@ -151,21 +154,21 @@ func (p *page) timeline(g Group) {
 			if open > 0 || len(row.Marks) > 0 {
 				gutter = p.style("┃", red) + " "
 			}
-			p.timelineRow("  "+gutter, widths, row)
 			if row.Kind == "window-end" {
 				open--
 			}
-			indent := "  " + gutter + strings.Repeat(" ", widths[0]+2)
-			if rules := rulesAfter(row); row.Kind == "call" && rules != previous {
-				p.hangingStyled(indent, widths[0]+6, "→ "+rules, faint)
+			lead := "  " + gutter
+			indent := 4 + digits + 1 + widths[0] + 2
+			p.row(lead+p.style(fmt.Sprintf("%*d ", digits, number), faint),
+				lead+strings.Repeat(" ", digits+1), widths, timelineCells(row))
+			lead += strings.Repeat(" ", indent-4)
+			if rules := rulesAfter(row, common); row.Kind == "call" && rules != previous {
+				p.under(lead, indent, "→ "+rules, faint)
 				previous = rules
 			}
-			for _, m := range row.Marks {
-				if !slices.Contains(marks, m) {
-					p.hangingStyled(indent, widths[0]+6, "▲ "+clean(m), boldRed)
-				}
+			for _, m := range newMarks(row, &shown) {
+				p.under(lead, indent, "▲ "+m, boldRed)
 			}
-			marks = row.Marks
 		}
 	}
 	if g.TimelineOmits > 0 {
@@ -173,18 +176,18 @@ func (p *page) timeline(g Group) {
 	}
 }
 
-// hangingStyled is hanging with a lead that has colours in it and is indent columns wide.
-func (p *page) hangingStyled(lead string, indent int, text, style string) {
+// under prints a text behind a lead that is indent columns wide and may have colours in it.
+func (p *page) under(lead string, indent int, text, style string) {
 	for _, l := range wrap(text, p.width-indent) {
 		p.line(lead + p.style(l, style))
 	}
 }
 
-func (p *page) timelineRow(indent string, widths []int, row Row) {
+func timelineCells(row Row) []cell {
 	summary, style := clean(row.Summary), ""
 	switch row.Kind {
 	case "call":
-		if row.ID != "" {
+		if row.ID != "" && len(row.ID) <= shortID {
 			summary += " (" + clean(row.ID) + ")"
 		}
 	case "window-start", "window-end":
@@ -196,27 +199,27 @@ func (p *page) timelineRow(indent string, widths []int, row Row) {
 	if row.Kind == "call" && row.Result != "ok" {
 		resultStyle = yellow
 	}
-	p.row(indent, widths, []cell{
-		{clockRange(row.At), ""}, {clean(row.Process), ""}, {summary, style}, {clean(row.Result), resultStyle}})
+	return []cell{{clockRange(row.At), ""}, {clean(row.Process), ""}, {summary, style}, {clean(row.Result), resultStyle}}
 }
 
 // columns are the widths of the timeline's columns: time, process, what, result.
-func columns(total int, limits []int, rows []Row) []int {
+func columns(total int, rows []Row) []int {
 	var widths [4]int
 	for _, row := range rows {
-		widths[1] = max(widths[1], displayWidth(clean(row.Process)))
-		widths[3] = max(widths[3], displayWidth(clean(row.Result)))
+		for i, c := range timelineCells(row) {
+			widths[i] = max(widths[i], displayWidth(c.text))
+		}
 	}
-	widths[0] = limits[0]
-	widths[1] = min(widths[1], limits[1])
-	widths[3] = min(widths[3], limits[3], total/3)
+	widths[0] = min(widths[0], 22)
+	widths[1] = min(widths[1], total/5)
+	widths[3] = min(widths[3], total/3)
 	rest := total - widths[0] - 2
 	for _, n := range []int{widths[1], widths[3]} {
 		if n > 0 {
 			rest -= n + 2
 		}
 	}
-	widths[2] = max(rest, 12)
+	widths[2] = min(widths[2], max(rest, 12))
 	return widths[:]
 }
 
@@ -246,7 +249,9 @@ func splitDays(rows []Row) []dayRows {
 }
 
 func (p *page) windows(g Group) {
+	rows := rowNumbers(g)
 	n := 0
+	told := map[string]bool{}
 	for _, pr := range g.Properties {
 		for _, w := range pr.Windows {
 			if n == 0 {
@@ -254,11 +259,11 @@ func (p *page) windows(g Group) {
 			}
 			n++
 			p.hanging(fmt.Sprintf("  %d. ", n), windowTitle(pr, w)+": "+lengths(w), verdictStyle(w.Verdict))
-			rows := [][]cell{{{"from", faint}, {momentRange(w.Start), ""}, {opened(w), ""}}}
+			table := [][]cell{{{"from", faint}, {momentRange(w.Start), ""}, {opened(w, rows, told), ""}}}
 			if w.End != nil {
-				rows = append(rows, []cell{{"to", faint}, {momentRange(*w.End), ""}, {closed(w), ""}})
+				table = append(table, []cell{{"to", faint}, {momentRange(*w.End), ""}, {closed(w, rows, told), ""}})
 			}
-			p.table("     ", []int{4, 44, 0}, rows)
+			p.table("     ", []int{4, 26, 0}, table)
 			if w.Text != "" {
 				p.hanging("     ", clean(w.Text), "")
 			}
@@ -266,19 +271,28 @@ func (p *page) windows(g Group) {
 	}
 }
 
-// opened and closed say by which call a window began and ended.
-func opened(w Window) string {
+// opened and closed say by which call a window began and ended. Who made the call is told once; told remembers it.
+func opened(w Window, rows map[string]int, told map[string]bool) string {
 	if w.OpenedBy == nil {
 		return "open when the capture began"
 	}
-	return "opened by " + by(w.OpenedBy)
+	return "opened by " + call(w.OpenedBy, rows) + who(w.OpenedBy, told)
 }
 
-func closed(w Window) string {
+func closed(w Window, rows map[string]int, told map[string]bool) string {
 	if w.ClosedBy == nil {
 		return "closed by no call in the capture"
 	}
-	return "closed by " + by(w.ClosedBy)
+	return "closed by " + call(w.ClosedBy, rows) + who(w.ClosedBy, told)
+}
+
+func who(ref *Ref, told map[string]bool) string {
+	key := ref.Process + "\x00" + ref.Who
+	if ref.Who == "" || ref.Who == ref.Process || told[key] {
+		return ""
+	}
+	told[key] = true
+	return ": " + clean(ref.Who)
 }
 
 func (p *page) processes(g Group) {

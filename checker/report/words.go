@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -303,34 +304,85 @@ func whyLinearity(l Linearity) []string {
 	return out
 }
 
-// by names the operation that opened or closed a window.
-func by(ref *Ref) string {
+// call names an operation: what it did, its record and its row in the timeline.
+func call(ref *Ref, rows map[string]int) string {
 	s := clean(ref.Summary)
-	if ref.ID != "" {
+	switch n, ok := rows[ref.ID]; {
+	case ok && len(ref.ID) > shortID:
+		s += fmt.Sprintf(" (row %d, %s)", n, clean(ref.ID))
+	case ok:
+		s += fmt.Sprintf(" (row %d)", n)
+	case ref.ID != "":
 		s += " (" + clean(ref.ID) + ")"
 	}
 	if ref.Process != "" {
 		s += " by " + clean(ref.Process)
 	}
-	if ref.Who != "" && ref.Who != ref.Process {
-		s += ": " + clean(ref.Who)
-	}
 	return s
 }
 
-// rulesAfter prints the rules after a row.
-func rulesAfter(row Row) string {
-	s := "none"
+// shortID is the length up to which an operation's id is shown beside its summary.
+const shortID = 20
+
+// rowNumbers numbers a timeline's calls from 1, by their ids.
+func rowNumbers(g Group) map[string]int {
+	rows := map[string]int{}
+	for i, row := range g.Timeline {
+		if row.ID != "" {
+			if _, ok := rows[row.ID]; !ok {
+				rows[row.ID] = i + 1
+			}
+		}
+	}
+	return rows
+}
+
+// commonSource is the source, " from sg-0ddd", that all rules of a timeline have, or empty where they differ. The
+// timeline leaves it out.
+func commonSource(rows []Row) string {
+	common := ""
+	for _, row := range rows {
+		for _, rule := range row.Rules {
+			i := strings.LastIndex(rule, " from ")
+			if i < 0 || common != "" && rule[i:] != common {
+				return ""
+			}
+			common = rule[i:]
+		}
+	}
+	return common
+}
+
+// rulesAfter prints the rules after a row, without the source that all have.
+func rulesAfter(row Row, common string) string {
+	s, others := "none", strings.Join(cleanAll(row.Possible), " | ")
 	switch {
+	case row.Rules == nil && others != "":
+		s, others = "one of "+others, ""
 	case row.Rules == nil:
 		s = "unknown"
 	case len(row.Rules) > 0:
 		s = strings.Join(cleanAll(row.Rules), "; ")
 	}
-	if len(row.Possible) > 0 {
-		s += " (or, in another order: " + strings.Join(cleanAll(row.Possible), " | ") + ")"
+	if others != "" {
+		s += " (or, in another order: " + others + ")"
+	}
+	if common != "" {
+		s = strings.ReplaceAll(s, clean(common), "")
 	}
 	return s
+}
+
+// newMarks are a row's marks that the rows before have not shown, neither as they are nor as the beginning of a longer one.
+func newMarks(row Row, shown *[]string) []string {
+	var out []string
+	for _, m := range row.Marks {
+		if !slices.ContainsFunc(*shown, func(s string) bool { return strings.HasPrefix(s, m) }) {
+			out = append(out, clean(m))
+			*shown = append(*shown, m)
+		}
+	}
+	return out
 }
 
 // windowTitle names a window in its property's list.
