@@ -1,0 +1,67 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+
+	"linearize.example/internal/histories"
+	"linearize.example/traces"
+)
+
+var closedWorld = Initial{Others: Absent}
+
+// histories of five processes: mostly sequential ones, and ones in which three calls are open on average.
+func benchmarkHistories(b *testing.B, f func(b *testing.B, ops []traces.Operation)) {
+	for _, concurrency := range []float64{0.5, 3} {
+		for _, n := range []int{1_000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("concurrency=%v/operations=%d", concurrency, n), func(b *testing.B) {
+				f(b, histories.Random(1, n, 5, histories.Options{Reads: 0.5, Concurrency: concurrency}))
+			})
+		}
+	}
+}
+
+// reportMemory reports, in bytes a run, what f allocates, and what its heap holds at the end before a collection.
+func reportMemory(b *testing.B, f func()) {
+	var before, after runtime.MemStats
+	for b.Loop() {
+		b.StopTimer()
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		b.StartTimer()
+		f()
+		b.StopTimer()
+		runtime.ReadMemStats(&after)
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc), "alloc-B/op")
+	b.ReportMetric(float64(after.Sys), "sys-B")
+}
+
+func BenchmarkPorcupineOnePiece(b *testing.B) {
+	benchmarkHistories(b, func(b *testing.B, ops []traces.Operation) {
+		model, history, err := OnePiece(ops, closedWorld, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		reportMemory(b, func() {
+			if !porcupine.CheckOperations(model, history) {
+				b.Fatal("the history is not linearizable")
+			}
+		})
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	benchmarkHistories(b, func(b *testing.B, ops []traces.Operation) {
+		reportMemory(b, func() {
+			if r := Check(context.Background(), ops, closedWorld, Options{}); r.All != Linearizable {
+				b.Fatalf("%s: %s", r.All, r.Detail)
+			}
+		})
+	})
+}
