@@ -353,6 +353,8 @@ func (rd *reading) merge(was *traces.Operation, op traces.Operation, correction 
 		if fuller(&op, was) {
 			*was = op
 		}
+	case was.Caller == nil:
+		was.Caller = op.Caller
 	}
 	was.Sources = sources
 }
@@ -369,6 +371,9 @@ func sameCall(a, b *traces.Operation) bool {
 func fuller(a, b *traces.Operation) bool {
 	if a.Unclear != b.Unclear {
 		return b.Unclear
+	}
+	if a.Outcome != b.Outcome {
+		return a.Outcome == traces.Failed // an export without the errorCode makes a success of every failure
 	}
 	weight := func(o *traces.Operation) int {
 		return len(o.Permissions) + len(o.Granted) + len(o.Revoked) + len(o.Unknown) + len(o.Updates) + len(o.Targets) + len(o.RuleIDs)

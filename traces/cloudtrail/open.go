@@ -11,7 +11,7 @@ const maxWraps = 16
 
 // wrappers are the members in which an event is carried, as an object or as text: Splunk, Elastic, Wazuh, Lambda's
 // records from SNS and SQS, SQS's own answer, SNS's notification, EventBridge, CloudWatch Logs, loggers.
-var wrappers = []string{"_raw", "result", "_source", "@message", "Sns", "body", "Message", "message", "detail", "data", "aws",
+var wrappers = []string{"_raw", "result", "_source", "@message", "Sns", "body", "Body", "Message", "message", "detail", "data", "aws",
 	"event", "log", "record"}
 
 // open looks for CloudTrail events in a decoded value and uses them. It returns why it found none, or "" where the value

@@ -414,7 +414,7 @@ func (rd *reading) notes() {
 		{c.notCalls, "skipped-records", "events that are no API calls were skipped"},
 		{c.notifications, "skipped-records", "notifications of S3 or SNS, which are no CloudTrail events, were skipped"},
 		{c.unclear, "unclear-record", "records lack what was asked for, so that their effect is unknown; the first: " + c.firstUnclear},
-		{c.differing, "differing-duplicates", "records repeat an eventID with other contents; the fuller one was used; the first: " + c.firstDiffering},
+		{c.differing, "differing-duplicates", "records repeat an eventID with other contents (of one call the fuller record was used, different calls were all used); the first: " + c.firstDiffering},
 		{c.corrected, "corrected-records", "records correct an earlier one (addendum UPDATED_DATA), which they replace"},
 		{c.anonymous, "no-event-id", "records have no eventID, so that duplicates among them cannot be told"},
 	} {
