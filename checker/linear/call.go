@@ -68,6 +68,8 @@ type compiler struct {
 	index   map[traces.Rule]int32
 	lenient bool
 	views   map[viewKey][]int32
+	calls   []call  // the rest of a block: many small allocations cost more than few large ones
+	numbers []int32 // likewise
 }
 
 // viewKey identifies a view without comparing it: the readers of captures share equal views.
@@ -86,12 +88,46 @@ func (c *compiler) rule(r traces.Rule) int32 {
 	return i
 }
 
+// room returns an empty list for up to n rules.
+func (c *compiler) room(n int) []int32 {
+	if cap(c.numbers)-len(c.numbers) < n {
+		c.numbers = make([]int32, 0, max(n, 4096))
+	}
+	from := len(c.numbers)
+	c.numbers = c.numbers[:from+n]
+	return c.numbers[from : from : from+n]
+}
+
+func (c *compiler) newCall(op *traces.Operation) *call {
+	if len(c.calls) == 0 {
+		c.calls = make([]call, 256)
+	}
+	k := &c.calls[0]
+	c.calls = c.calls[1:]
+	*k = call{op: op}
+	return k
+}
+
+// insert adds a rule to a list that has no rule twice.
+func insert(list []int32, r int32) []int32 {
+	if slices.Contains(list, r) {
+		return list
+	}
+	return append(list, r)
+}
+
 func (c *compiler) list(permissions []traces.Permission) []int32 {
-	list := make([]int32, 0, len(permissions))
+	list := c.room(len(permissions))
 	for i := range permissions {
-		if r := c.rule(permissions[i].Rule); !slices.Contains(list, r) {
-			list = append(list, r)
-		}
+		list = insert(list, c.rule(permissions[i].Rule))
+	}
+	return list
+}
+
+func (c *compiler) identified(rules []traces.IdentifiedPermission) []int32 {
+	list := c.room(len(rules))
+	for i := range rules {
+		list = insert(list, c.rule(rules[i].Rule))
 	}
 	return list
 }
@@ -103,7 +139,10 @@ func (c *compiler) list(permissions []traces.Permission) []int32 {
 // The semantics are EC2's as AWS documents them (API_AuthorizeSecurityGroupIngress, API_RevokeSecurityGroupIngress,
 // API_ModifySecurityGroupRules); that an authorize of several rules takes effect as a whole is assumed.
 func (c *compiler) compile(op *traces.Operation) (*call, bool) {
-	k := &call{op: op}
+	if op.Outcome == traces.Failed && op.Error != duplicate && op.Error != notFound {
+		return nil, false
+	}
+	k := c.newCall(op)
 	var ok bool
 	switch op.Op {
 	case traces.AuthorizeSecurityGroupIngress:
@@ -179,11 +218,9 @@ func (c *compiler) revoke(k *call) bool {
 
 func (c *compiler) modify(k *call) bool {
 	before := c.identified(k.op.Revoked)
-	after := make([]int32, 0, len(k.op.Updates))
+	after := c.room(len(k.op.Updates))
 	for i := range k.op.Updates {
-		if r := c.rule(k.op.Updates[i].Rule); !slices.Contains(after, r) {
-			after = append(after, r)
-		}
+		after = insert(after, c.rule(k.op.Updates[i].Rule))
 	}
 	gone := except(before, after)
 	come := except(after, before)
@@ -198,16 +235,6 @@ func (c *compiler) modify(k *call) bool {
 	}
 	k.present, k.absent, k.remove, k.add = before, come, gone, come
 	return len(before) > 0
-}
-
-func (c *compiler) identified(rules []traces.IdentifiedPermission) []int32 {
-	list := make([]int32, 0, len(rules))
-	for i := range rules {
-		if r := c.rule(rules[i].Rule); !slices.Contains(list, r) {
-			list = append(list, r)
-		}
-	}
-	return list
 }
 
 func (c *compiler) view(view []traces.Permission) []int32 {

@@ -68,8 +68,8 @@ type Result struct {
 	Mutations, All Verdict
 	// Detail says why a verdict is Unknown.
 	Detail string
-	// Parts counts the parts of the mutations that were judged apart, Stretches the stretches between quiet instants of
-	// all checks; Longest is the most operations in one of them.
+	// Parts counts the parts that were judged apart in the end, Stretches the stretches between quiet instants of all
+	// checks; Longest is the most operations in one of them.
 	Parts, Stretches, Longest int
 	// Runs counts the runs of Porcupine, Steps the steps that they took.
 	Runs, Steps int
@@ -98,25 +98,46 @@ func Check(ctx context.Context, ops []traces.Operation, initial Initial, opts Op
 		ctx, cancel = context.WithTimeout(ctx, opts.Timeout)
 		defer cancel()
 	}
-	k := &checker{ctx: ctx, opts: opts.withDefaults()}
+	k := &checker{opts: opts.withDefaults(), ctx: ctx}
 	t, err := newTimeline(ops)
 	if err != nil {
 		k.res.Detail = err.Error()
 		return k.res
 	}
-	mutations := compile(ops, t, initial, opts.Lenient, false)
-	n := len(mutations.calls)
-	parts := mutations.split()
-	k.res.Parts = len(parts)
-	k.res.Mutations = k.judge(parts)
-	k.res.All = k.res.Mutations
-	if k.res.Mutations == NotLinearizable {
-		return k.res // reads can only add reasons
+	// An order of all calls is one of the mutations too, so those with the reads come first. Half of the time is left for
+	// the mutations alone, which are easier to order.
+	reads := compile(ops, t, initial, opts.Lenient, readsAmong)
+	all, stuck := Unknown, (*failure)(nil)
+	if len(reads.reads) > 0 {
+		half, cancel := halfTime(ctx)
+		defer cancel()
+		k.ctx = half
+		if all, stuck = k.judge([]*part{reads}); all == Linearizable {
+			k.res.All, k.res.Mutations = all, all
+			return k.res
+		}
+		k.ctx = ctx
 	}
-	if all := compile(ops, t, initial, opts.Lenient, true); len(all.calls) > n {
-		k.res.All = k.judge([]*part{all})
+	mutations, earlier := k.judge(compile(ops, t, initial, opts.Lenient, readsLeftOut).split())
+	if mutations == NotLinearizable || len(reads.reads) == 0 {
+		all, stuck = mutations, earlier // reads can only add reasons
+	}
+	k.res.Mutations, k.res.All = mutations, all
+	if stuck != nil {
+		k.explain(stuck)
+	}
+	if mutations != Unknown && all != Unknown {
+		k.res.Detail = ""
 	}
 	return k.res
+}
+
+// halfTime is a context with half of the time left.
+func halfTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(deadline)/2)
+	}
+	return ctx, func() {}
 }
 
 // OnePiece returns the model and the history with which Porcupine judges all operations at once, without the parts, cuts
@@ -126,8 +147,8 @@ func OnePiece(ops []traces.Operation, initial Initial, opts Options) (porcupine.
 	if err != nil {
 		return porcupine.Model{}, nil, err
 	}
-	p := compile(ops, t, initial, opts.Lenient, true)
-	r := p.newRun(p.calls, start{state: p.start}, p.end, func(*state) bool { return false })
+	p := compile(ops, t, initial, opts.Lenient, readsAmong)
+	r := p.newRun(p.calls, start{state: p.start}, p.end, func(*state) bool { return false }, nil)
 	return p.model(r.start, r.branching), r.history, nil
 }
 
@@ -152,10 +173,19 @@ type checker struct {
 	ctx  context.Context
 	opts Options
 	res  Result
+	last *run // the run before, for its memory
+}
+
+// failure is a stretch that cannot be ordered from a state.
+type failure struct {
+	part  *part
+	calls []*call
+	from  start
 }
 
 // judge judges parts that are independent of each other.
-func (k *checker) judge(parts []*part) Verdict {
+func (k *checker) judge(parts []*part) (Verdict, *failure) {
+	k.res.Parts = len(parts)
 	verdict := Linearizable
 	for _, p := range parts {
 		stretches := p.cut(p.calls, k.opts.stretch)
@@ -163,16 +193,14 @@ func (k *checker) judge(parts []*part) Verdict {
 		for _, s := range stretches {
 			k.res.Longest = max(k.res.Longest, len(s))
 		}
-		v, at, from := k.chain(p, stretches, start{state: p.start})
-		switch v {
+		switch v, at, from := k.chain(p, stretches, start{state: p.start}); v {
 		case NotLinearizable:
-			k.explain(p, stretches[at], from)
-			return NotLinearizable
+			return NotLinearizable, &failure{p, stretches[at], from}
 		case Unknown:
 			verdict = Unknown
 		}
 	}
-	return verdict
+	return verdict, nil
 }
 
 // undecided says why, the first time.

@@ -16,7 +16,11 @@ type describer struct {
 
 // describer names rules by protocol and ports, and by their source as well where the part has several.
 func (p *part) describer() describer {
+	if p.names != nil {
+		return describer{p, p.names}
+	}
 	d := describer{p, make([]string, len(p.rules))}
+	p.names = d.names
 	sources := map[string]bool{}
 	for _, r := range p.rules {
 		sources[r.Source] = true

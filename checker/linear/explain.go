@@ -21,12 +21,13 @@ const (
 	lastOrdered = 6
 )
 
-// explain shows why no order of the stretch exists that starts from the given state. It first narrows the stretch
+// explain shows why no order of a stretch exists that starts from the given state. It first narrows the stretch
 // down to the part of it, between two quiet instants, that cannot be ordered.
-func (k *checker) explain(p *part, calls []*call, from start) {
+func (k *checker) explain(stuck *failure) {
+	p, calls, from := stuck.part, stuck.calls, stuck.from
 	fine := p.cut(calls, 1)
-	if verdict, at, stuck := k.chain(p, fine, from); verdict == NotLinearizable {
-		calls, from = fine[at], stuck
+	if verdict, at, from1 := k.chain(p, fine, from); verdict == NotLinearizable {
+		calls, from = fine[at], from1
 	}
 	var end int64
 	for _, c := range calls {
@@ -35,7 +36,7 @@ func (k *checker) explain(p *part, calls []*call, from start) {
 			end = max(end, c.retRank+1)
 		}
 	}
-	r := p.newRun(calls, from, end, func(*state) bool { return false })
+	r := p.newRun(calls, from, end, func(*state) bool { return false }, nil)
 	f := &Failure{From: calls[0].call, To: calls[len(calls)-1].call}
 	for _, c := range calls {
 		f.Operations = append(f.Operations, c.index)

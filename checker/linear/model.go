@@ -243,9 +243,8 @@ func (s *state) only(live bits) *state {
 // model is the group as Porcupine steps through it, starting from s. A branching model is one in which a step can
 // lead to several states.
 func (p *part) model(s *state, branching bool) porcupine.Model {
-	d := p.describer()
 	if branching {
-		return p.branchingModel(s, d)
+		return p.branchingModel(s)
 	}
 	return porcupine.Model{
 		Init: func() any { return s },
@@ -259,13 +258,13 @@ func (p *part) model(s *state, branching bool) porcupine.Model {
 		},
 		Equal:                     func(a, b any) bool { return a.(*state).equal(b.(*state)) },
 		Hash:                      func(a any) uint64 { return a.(*state).hash() },
-		DescribeOperation:         func(input, _ any) string { return d.item(input.(*item)) },
-		DescribeState:             func(a any) string { return d.state(a.(*state)) },
+		DescribeOperation:         func(input, _ any) string { return p.describer().item(input.(*item)) },
+		DescribeState:             func(a any) string { return p.describer().state(a.(*state)) },
 		DescribeOperationMetadata: describeMetadata,
 	}
 }
 
-func (p *part) branchingModel(s *state, d describer) porcupine.Model {
+func (p *part) branchingModel(s *state) porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{s} },
 		Step: func(from, input, _ any) []any {
@@ -277,14 +276,14 @@ func (p *part) branchingModel(s *state, d describer) porcupine.Model {
 		},
 		Equal:                     func(a, b any) bool { return a.(*state).equal(b.(*state)) },
 		Hash:                      func(a any) uint64 { return a.(*state).hash() },
-		DescribeOperation:         func(input, _ any) string { return d.item(input.(*item)) },
+		DescribeOperation:         func(input, _ any) string { return p.describer().item(input.(*item)) },
 		DescribeOperationMetadata: describeMetadata,
 	}
 	m := nondeterministic.ToModel()
 	m.DescribeState = func(a any) string {
 		var all []string
 		for _, s := range a.([]any) {
-			all = append(all, d.state(s.(*state)))
+			all = append(all, p.describer().state(s.(*state)))
 		}
 		return strings.Join(all, " or ")
 	}

@@ -12,47 +12,61 @@ import (
 type part struct {
 	rules []traces.Rule
 	calls []*call // in the order of callRank
+	// reads are the calls that show rules, in the order of the operations.
+	reads []*call
 	// start is what is known of the rules before the first call.
 	start *state
 	// end is a rank after every return but those of unanswered calls.
 	end        int64
-	unanswered bool // some call is
+	unanswered bool     // some call is
+	names      []string // the rules in words, once somebody asked
 }
 
-// compile prepares the operations as one part: the mutations alone, or with the reads.
-func compile(ops []traces.Operation, t *timeline, initial Initial, lenient, reads bool) *part {
+// handling says what becomes of the reads.
+type handling uint8
+
+const (
+	readsLeftOut handling = iota
+	readsAmong            // they are among the calls
+	readsApart            // they are not, and no After edge leads to or from them
+)
+
+// compile prepares the operations as one part.
+func compile(ops []traces.Operation, t *timeline, initial Initial, lenient bool, reads handling) *part {
 	c := compiler{index: map[traces.Rule]int32{}, lenient: lenient, views: map[viewKey][]int32{}}
 	kept := make([]bool, len(ops))
 	byIndex := make([]*call, len(ops))
 	p := &part{}
-	var shown []*call
 	var first *traces.Operation // the first read
 	for i := range ops {
 		k, ok := c.compile(&ops[i])
 		if !ok {
 			continue
 		}
+		k.index, k.call, k.ret = i, t.call[i], t.ret[i]
 		if k.result == shows {
 			if first == nil || ops[i].Call < first.Call {
 				first = &ops[i]
 			}
-			if !reads {
+			if reads == readsLeftOut {
 				continue
 			}
 			c.view(ops[i].View)
-			shown = append(shown, k)
+			p.reads = append(p.reads, k)
+			if reads == readsApart {
+				continue
+			}
 		}
-		k.index, k.call, k.ret = i, t.call[i], t.ret[i]
 		kept[i], byIndex[i] = true, k
 		p.calls = append(p.calls, k)
 	}
-	if reads {
+	if reads != readsLeftOut {
 		for _, r := range slices.SortedFunc(maps.Keys(initial.Rules), traces.Rule.Compare) {
 			c.rule(r)
 		}
 	}
 	p.rules = c.rules
-	for _, k := range shown {
+	for _, k := range p.reads {
 		k.view = newBits(len(p.rules))
 		for _, r := range c.view(k.op.View) {
 			k.view.set(r)

@@ -249,8 +249,14 @@ type run struct {
 
 // newRun prepares a run that ends just after the rank end. Calls that return later may take effect before it or
 // not. The run's end refuses the states that refuse refuses.
-func (p *part) newRun(calls []*call, from start, end int64, refuse func(*state) bool) *run {
-	r := &run{items: make([]item, 0, len(from.open)+len(calls)+1), end: &ending{refuse: refuse}}
+// It reuses the memory of an earlier run, if one is given.
+func (p *part) newRun(calls []*call, from start, end int64, refuse func(*state) bool, earlier *run) *run {
+	n := len(from.open) + len(calls) + 1
+	r := &run{end: &ending{refuse: refuse}}
+	if earlier != nil {
+		r.items, r.history = earlier.items[:0], earlier.history[:0]
+	}
+	r.items, r.history = slices.Grow(r.items, n), slices.Grow(r.history, n)
 	for _, list := range [...][]*call{from.open, calls} {
 		for _, c := range list {
 			c.item = len(r.items)
@@ -283,7 +289,6 @@ func (p *part) newRun(calls []*call, from start, end int64, refuse func(*state) 
 		r.branching = r.branching || slices.ContainsFunc(r.items, func(it item) bool { return len(it.some) > 1 })
 	}
 	r.start = &state{from.known, from.present, newBits(int(marks))}
-	r.history = make([]porcupine.Operation, 0, len(r.items)+1)
 	for i := range r.items {
 		it := &r.items[i]
 		r.history = append(r.history, porcupine.Operation{Input: it, Call: it.callRank, Return: it.retRank})
@@ -315,7 +320,8 @@ func (k *checker) run(p *part, calls []*call, from start, end int64, project fun
 	next := func(s *state) start {
 		return project(start{&state{known: s.known, present: s.present}, r.open(s)})
 	}
-	r = p.newRun(calls, from, end, func(s *state) bool { return refuse(next(s)) })
+	r = p.newRun(calls, from, end, func(s *state) bool { return refuse(next(s)) }, k.last)
+	k.last = r
 	b := &budget{ctx: k.ctx, left: k.opts.MaxBytes, each: entrySize(n, r.start)}
 	k.res.Runs++
 	ok := porcupine.CheckOperations(b.bound(p.model(r.start, r.branching)), r.history)
