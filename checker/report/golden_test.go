@@ -17,6 +17,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 var writers = map[string]func(io.Writer, *Report) error{
 	"txt":  func(w io.Writer, r *Report) error { return WriteText(w, r, TextOptions{}) },
 	"json": WriteJSON,
+	"html": WriteHTML,
 }
 
 func render(t *testing.T, write func(io.Writer, *Report) error, r *Report) []byte {
