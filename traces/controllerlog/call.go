@@ -1,6 +1,7 @@
 package controllerlog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -105,7 +106,9 @@ func (r *reader) succeed(p *process, e *entry, key, op string) bool {
 			// The error was somebody else's, who wrote it after this call began.
 			c = b
 			delete(p.blamed, key)
-			defer func(f failure) { r.blame(p, e, f) }(*b.blame)
+			o := &r.h.Operations[c.index]
+			o.Sources = slices.DeleteFunc(o.Sources, func(s traces.Source) bool { return s == b.blame.from })
+			defer r.blame(p, e, *b.blame)
 		} else if i := slices.IndexFunc(p.unresolved, func(q *call) bool { return q.key == key && q.op == op }); i >= 0 {
 			c = p.unresolved[i]
 			p.unresolved = slices.Delete(p.unresolved, i, i+1)
@@ -150,11 +153,11 @@ func (r *reader) blame(p *process, e *entry, f failure) bool {
 // fail records the failure of a call. Without a code, AWS did not answer, and the call may still take effect.
 func (r *reader) fail(p *process, c *call, e *entry, f failure, wasOpen bool) {
 	o := &r.h.Operations[c.index]
-	o.Sources = append(o.Sources, r.source())
+	o.Sources = append(o.Sources, f.from)
 	o.RequestID = f.requestID
 	if f.code == "" {
 		o.Return = traces.Forever
-		r.lost = append(r.lost, c.index)
+		r.unanswered[c.index] = true
 	} else {
 		o.Outcome, o.Error = traces.Failed, f.code
 	}
@@ -186,7 +189,7 @@ func (r *reader) retried(p *process, e *entry, revokeFirst bool) {
 	if c == nil {
 		return
 	}
-	f := failure{code: "InvalidPermission.Duplicate"}
+	f := failure{code: "InvalidPermission.Duplicate", from: r.source()}
 	switch {
 	case c.op == traces.RevokeSecurityGroupIngress:
 		f.code = "InvalidPermission.NotFound"
@@ -209,14 +212,22 @@ func isManaged(permissions []traces.Permission) bool {
 // settle is the last step: it takes back what an excerpt only seems to prove, and cuts After loose from calls that may
 // still take effect.
 func (r *reader) settle() {
+	calls := 0
 	for i := r.first; i < len(r.h.Operations); i++ {
 		o := &r.h.Operations[i]
 		excerpt := slices.Contains(ingressOps, o.Op) && !r.ingressEnds || slices.Contains(targetOps, o.Op) && !r.targetEnds
-		if o.Outcome == traces.Pending && (excerpt || slices.Contains(r.lost, i)) {
+		if o.Outcome == traces.Pending && (excerpt || r.unanswered[i]) {
 			o.Return = traces.Forever
+		}
+		if excerpt {
+			calls++
 		}
 		for o.After >= r.first && r.h.Operations[o.After].Return == traces.Forever {
 			o.After = r.h.Operations[o.After].After
 		}
+	}
+	if calls > 0 {
+		r.note("truncated-capture", fmt.Sprintf("the log has lines for the start of %d calls but none for the end of such "+
+			"a call: it is an excerpt, and which of them succeeded is unknown", calls))
 	}
 }

@@ -93,6 +93,16 @@ func decodeConsole(text []byte) (e entry, ok bool, err error) {
 	return e, lookup(e.msg) != nil, nil
 }
 
+// isConsole reports whether a line is any program's, in zap's console encoding.
+func isConsole(text []byte) bool {
+	columns := bytes.SplitN(text, []byte("\t"), 4)
+	if len(columns) < 3 || !isLevel(columns[1]) {
+		return false
+	}
+	_, timed := stamp(columns[0])
+	return timed
+}
+
 func isLevel(b []byte) bool {
 	switch strings.ToUpper(string(b)) {
 	case "DEBUG", "INFO", "WARN", "ERROR", "DPANIC", "PANIC", "FATAL":

@@ -15,6 +15,7 @@ type failure struct {
 	ops []string
 	// code is AWS's error code; empty when AWS did not answer, so that the call may have taken effect.
 	code, requestID string
+	from            traces.Source
 }
 
 func (f *failure) matches(op string) bool {

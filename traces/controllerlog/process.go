@@ -35,7 +35,7 @@ type process struct {
 // creation is a group that is being created; its id is not known before the answer.
 type creation struct {
 	at   span
-	line string
+	from traces.Source
 }
 
 func newProcess(name string) *process {
