@@ -15,9 +15,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // writers are all formats, by the extension of their golden files.
 var writers = map[string]func(io.Writer, *Report) error{
-	"txt":  func(w io.Writer, r *Report) error { return WriteText(w, r, TextOptions{}) },
-	"json": WriteJSON,
-	"html": WriteHTML,
+	"txt":   func(w io.Writer, r *Report) error { return WriteText(w, r, TextOptions{}) },
+	"json":  WriteJSON,
+	"html":  WriteHTML,
+	"md":    WriteMarkdown,
+	"xml":   WriteJUnit,
+	"sarif": WriteSARIF,
 }
 
 func render(t *testing.T, write func(io.Writer, *Report) error, r *Report) []byte {

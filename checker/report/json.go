@@ -36,10 +36,11 @@ func (p Property) MarshalJSON() ([]byte, error) {
 		Name    string   `json:"name"`
 		Verdict Verdict  `json:"verdict"`
 		Vacuous bool     `json:"vacuous"`
+		Meaning string   `json:"meaning"`
 		Reason  string   `json:"reason"`
 		Windows []Window `json:"windows"`
 		Hidden  int      `json:"windows_hidden"`
-	}{p.Name, p.Verdict, p.Vacuous, p.Reason, p.Windows, p.Hidden})
+	}{p.Name, p.Verdict, p.Vacuous, p.Meaning, p.Reason, p.Windows, p.Hidden})
 }
 
 func marshal(v any) ([]byte, error) {

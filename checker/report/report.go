@@ -114,7 +114,8 @@ type Property struct {
 	Name    string   `json:"name"`
 	Verdict Verdict  `json:"verdict"`
 	Vacuous bool     `json:"vacuous"`
-	Reason  string   `json:"reason"` // one line: why this verdict; for a vacuous one why the capture could not have violated it
+	Meaning string   `json:"meaning"` // the property in words, as its named error has them
+	Reason  string   `json:"reason"`  // one line: why this verdict; for a vacuous one why the capture could not have violated it
 	Windows []Window `json:"windows"`
 	Hidden  int      `json:"windows_hidden"` // windows shorter than --min-window, counted and not listed
 	// The rest is for repair-bound alone, and left out of the JSON of the others.

@@ -99,7 +99,9 @@ func violatedReport() *Report {
 			GroupID: sg, Operations: 10, From: instant("09:55:15"), To: instant("10:48:23"),
 			Linearity: Linearity{Result: "linearizable", Mutations: "linearizable", Detail: "no describe was recorded"},
 			Properties: []Property{
-				{Name: "never-empty", Verdict: Violated, Reason: "no managed rule while targets were registered, in every order",
+				{Name: "never-empty", Verdict: Violated,
+					Meaning: "never-empty: a reconcile must never leave the managed permission set empty while targets are registered",
+					Reason:  "no managed rule while targets were registered, in every order",
 					Windows: []Window{{Verdict: Violated, Start: second("09:56:01"), End: ptr(second("10:35:48")),
 						CertainSeconds: 2384, PossibleSeconds: 2390, OpenedBy: opening, ClosedBy: closing,
 						Text: "authorize tcp 3000-3000 was the first call after the restart at 10:05:36"}}},
@@ -288,7 +290,7 @@ func hostileReport(s string) *Report {
 			GroupID: s, Operations: 1, From: instant("12:00:00"), To: instant("12:00:01"),
 			Linearity: Linearity{Result: s, Mutations: s + "!", Reads: 1, StaleReads: 1, ReadLags: []ReadLag{{s, 1}}, Detail: s},
 			Properties: []Property{
-				{Name: "never-empty", Verdict: Violated, Reason: s, Windows: []Window{{Verdict: Violated, Start: span2("12:00:00", "12:00:00"),
+				{Name: "never-empty", Verdict: Violated, Meaning: s, Reason: s, Windows: []Window{{Verdict: Violated, Start: span2("12:00:00", "12:00:00"),
 					End: ptr(span2("12:00:01", "12:00:01")), CertainSeconds: 1, PossibleSeconds: 1, OpenedBy: ref, ClosedBy: ref, Subject: s, Text: s}}},
 				{Name: "repair-bound", Verdict: Possible, Reason: s, Promise: &Promise{Release: s, Text: s}},
 				{Name: s, Verdict: Unknown},

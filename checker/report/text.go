@@ -56,7 +56,7 @@ func (p *page) group(g Group) {
 		p.unordered(g.Unordered, rowNumbers(g))
 	}
 	if len(g.Timeline) > 0 {
-		p.heading("Timeline, UTC; rules are the managed ones afterwards" + p.unsaid(g))
+		p.heading("Timeline, UTC; rules are the managed ones afterwards" + unsaid(g))
 		p.timeline(g)
 	}
 	p.windows(g)
@@ -127,7 +127,7 @@ func (p *page) unordered(u *Unordered, rows map[string]int) {
 }
 
 // unsaid names the source that the timeline's rules have in common, for its heading.
-func (p *page) unsaid(g Group) string {
+func unsaid(g Group) string {
 	if common := commonSource(g.Timeline); common != "" {
 		return "," + clean(common)
 	}
