@@ -1,7 +1,6 @@
 package cloudtrail
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -72,14 +71,11 @@ func (p *mapText) json() (any, bool) {
 	if p.tried++; p.tried > maxNesting {
 		return nil, false
 	}
-	r := strings.NewReader(p.s[p.i:])
-	d := json.NewDecoder(r)
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	v, left, err := decodePrefix([]byte(p.s[p.i:]))
+	if err != nil {
 		return nil, false
 	}
-	end := p.i + int(d.InputOffset())
+	end := len(p.s) - len(left)
 	after := strings.TrimLeft(p.s[end:], " \t\r\n")
 	if after != "" && after[0] != ',' && after[0] != '}' && after[0] != ']' {
 		return nil, false

@@ -2,7 +2,6 @@ package cloudtrail
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 )
 
@@ -200,10 +199,8 @@ func parseMessage(s string) (any, bool) {
 		v, _, err := parsePython(s)
 		return v, err == nil
 	}
-	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	var v any
-	return v, d.Decode(&v) == nil
+	v, _, err := decodePrefix([]byte(s))
+	return v, err == nil
 }
 
 // mergeRow makes one object of a row that is a list: of {"field":…,"value":…} (Logs Insights), or of objects with one

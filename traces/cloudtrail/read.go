@@ -70,9 +70,9 @@ func (rd *reading) run(src io.Reader) error {
 				rd.record(rd.s.restOfLine(), "line "+strconv.Itoa(line))
 				continue
 			}
-			err = rd.object(0)
+			err = rd.object(0, true)
 		case '[':
-			err = rd.array("")
+			err = rd.array("", 0)
 		case '"':
 			line := rd.s.line(rd.s.pos)
 			var raw []byte
@@ -112,20 +112,28 @@ func (rd *reading) broken(err error) error {
 	case errors.Is(err, errTooLong):
 		rd.reject(position, fmt.Sprintf("the record is longer than %d MiB", MaxRecord>>20))
 		return nil
+	case errors.Is(err, errTorn) && bytes.Contains(rd.s.buf[start:], []byte("\n{")):
+		// One of many lines was never closed, and swallowed the others.
+		rd.reject(position, rd.syntaxReason(rd.s.buf[start:]))
+		rd.s.resync()
+		return nil
 	case errors.Is(err, errTorn):
 		rd.reject(position, errTorn.Error())
 		rd.note("truncated-capture", position+": the last record is cut off; what came before it was used")
 		return io.EOF
 	case errors.Is(err, errSyntax):
-		rd.reject(position, syntaxReason(rd.s.buf[start:]))
+		rd.reject(position, rd.syntaxReason(rd.s.buf[start:]))
 		rd.s.resync()
 		return nil
 	}
 	return err
 }
 
-// syntaxReason says what stands where JSON should.
-func syntaxReason(b []byte) string {
+// syntaxReason says what stands where JSON should, for the first records, whose reasons are kept.
+func (rd *reading) syntaxReason(b []byte) string {
+	if len(rd.in.Rejections) >= traces.MaxRejections {
+		return errSyntax.Error()
+	}
 	var v json.RawMessage
 	err := json.NewDecoder(bytes.NewReader(b[:min(len(b), MaxRecord)])).Decode(&v)
 	var syntax *json.SyntaxError
@@ -135,12 +143,12 @@ func syntaxReason(b []byte) string {
 	return "is no JSON: a string is not closed"
 }
 
-// object walks through an object at the top of the input. Its lists of records are read record by record; an object
-// without such a list is a record itself.
-func (rd *reading) object(depth int) error {
+// object walks through an object that may hold lists of records, which are read record by record. Without such a list
+// it is a record itself, if isRecord; else it is only a part of an answer. depth counts what it lies in.
+func (rd *reading) object(depth int, isRecord bool) error {
 	s := rd.s
 	line := s.line(s.pos)
-	if depth == 0 {
+	if isRecord {
 		s.keep = s.pos
 	}
 	s.pos++
@@ -154,7 +162,7 @@ func (rd *reading) object(depth int) error {
 		switch c {
 		case '}':
 			s.pos++
-			if container || depth > 0 {
+			if container || !isRecord {
 				rd.incomplete(tokens)
 				return nil
 			}
@@ -189,16 +197,16 @@ func (rd *reading) object(depth int) error {
 			return torn(err)
 		}
 		switch {
-		case c == '[' && isContainer(key):
+		case c == '[' && depth < maxWraps && isContainer(key):
 			container = true
 			s.keep = -1
-			if err := rd.array(name); err != nil {
+			if err := rd.array(name, depth+1); err != nil {
 				return err
 			}
-		case c == '{' && (name == `"hits"` || name == `"ResultSet"`):
+		case c == '{' && depth < maxWraps && (name == `"hits"` || name == `"ResultSet"`):
 			container = true
 			s.keep = -1
-			if err := rd.object(depth + 1); err != nil {
+			if err := rd.object(depth+1, false); err != nil {
 				return err
 			}
 		default:
@@ -252,13 +260,10 @@ func (rd *reading) incomplete(tokens []string) {
 }
 
 // array reads the records of a list; key is the member that holds it, "" for a list at the top.
-func (rd *reading) array(key string) error {
+func (rd *reading) array(key string, depth int) error {
 	s := rd.s
-	switch key {
-	case `"Records"`, `"Events"`, `"QueryResultRows"`:
-		rd.recognized = true // a list may be empty and still be an answer
-	}
 	digest := key == `"logFiles"`
+	before := rd.in.Records
 	s.pos++
 	for {
 		c, err := s.peek()
@@ -268,6 +273,10 @@ func (rd *reading) array(key string) error {
 		switch {
 		case c == ']':
 			s.pos++
+			switch key {
+			case `"Records"`, `"Events"`, `"QueryResultRows"`:
+				rd.recognized = rd.recognized || rd.in.Records == before // an empty answer is one
+			}
 			if digest {
 				rd.recognized = true
 				rd.counts.digests++
@@ -283,8 +292,8 @@ func (rd *reading) array(key string) error {
 			if err := s.skip(); err != nil {
 				return err
 			}
-		case c == '{' && startsContainer(s.ahead(256)):
-			if err := rd.object(0); err != nil {
+		case c == '{' && depth < maxWraps && startsContainer(s.ahead(256)):
+			if err := rd.object(depth+1, true); err != nil {
 				return err
 			}
 		default:
@@ -424,21 +433,36 @@ func (rd *reading) notes() {
 	}
 }
 
+// maxValues bounds the values in one record. They cost far more memory than their text; CloudTrail's own limit for
+// parameters, 100 KB, leaves room for a fraction.
+const maxValues = 100_000
+
 // decode reads one JSON value; numbers keep their text.
 func decode(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return nil, errors.New("it ends too early")
-		}
+	v, rest, err := decodePrefix(raw)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if len(bytes.TrimSpace(rest)) > 0 {
 		return nil, errors.New("something follows the value")
 	}
 	return v, nil
+}
+
+// decodePrefix reads the JSON value at the start of raw and returns what follows it.
+func decodePrefix(raw []byte) (v any, rest []byte, err error) {
+	if bytes.Count(raw, []byte{','})+bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > maxValues {
+		return nil, nil, fmt.Errorf("it holds more than %d values", maxValues)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return nil, nil, errors.New("it ends too early")
+		}
+		return nil, nil, err
+	}
+	return v, raw[d.InputOffset():], nil
 }
 
 var (

@@ -25,13 +25,20 @@ type splitter struct {
 	keep int
 	// lines counts the line feeds before buf[counted].
 	lines, counted int
-	err            error // why src gave no more
+	// again is how many bytes may still be looked at a second time by resync.
+	again int
+	err   error // why src gave no more
 }
 
-const readSize = 256 << 10
+const (
+	readSize = 256 << 10
+	// maxAgain bounds the time that broken values cost: lines that each swallow all others would otherwise be read as
+	// often as there are lines.
+	maxAgain = 128 << 20
+)
 
 func newSplitter(src io.Reader, max int) *splitter {
-	return &splitter{src: src, max: max, keep: -1, buf: make([]byte, 0, 2*readSize)}
+	return &splitter{src: src, max: max, keep: -1, again: maxAgain, buf: make([]byte, 0, 2*readSize)}
 }
 
 // more reads on. What lies before pos is dropped, unless keep holds it; where that would be more than max, keep is
@@ -184,6 +191,10 @@ func (s *splitter) skip() error {
 				}
 				continue
 			case open:
+				if depth > 0 && !mayOpen(b[:i]) {
+					s.pos = i
+					return errSyntax
+				}
 				depth++
 			case shut:
 				if depth--; depth <= 0 {
@@ -209,6 +220,21 @@ func (s *splitter) skip() error {
 			return errTorn
 		}
 	}
+}
+
+// mayOpen reports whether a bracket may open behind b, inside of a value. It may not behind another value, which is what
+// the next line looks like from inside a value that was cut off.
+func mayOpen(b []byte) bool {
+	for i := len(b) - 1; i >= 0; i-- {
+		switch b[i] {
+		case ' ', '\t', '\n', '\r':
+		case ',', ':', '[', '{':
+			return true
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // skipString consumes the string that begins at pos. A line feed in it is an error: the string was never closed.
@@ -250,10 +276,11 @@ func (s *splitter) skipString() error {
 // resync moves to where the next value may begin after a broken one: a line that starts with a bracket or a quote.
 // Broken values that are still held are searched from their beginning.
 func (s *splitter) resync() {
-	if s.keep >= 0 {
-		s.pos = s.keep + 1
-		s.keep = -1
+	if s.keep >= 0 && s.again > 0 {
+		s.again -= s.pos - s.keep
+		s.pos = min(s.keep+1, len(s.buf))
 	}
+	s.keep = -1
 	for {
 		for {
 			i := bytes.IndexByte(s.buf[s.pos:], '\n')
