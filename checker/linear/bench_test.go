@@ -65,3 +65,13 @@ func BenchmarkCheck(b *testing.B) {
 		})
 	})
 }
+
+func BenchmarkReadLag(b *testing.B) {
+	benchmarkHistories(b, func(b *testing.B, ops []traces.Operation) {
+		reportMemory(b, func() {
+			if r := ReadLag(context.Background(), ops, closedWorld, Options{}); r.Max != 0 || r.Together != Linearizable {
+				b.Fatalf("%s %s: %s", r.Max, r.Together, r.Detail)
+			}
+		})
+	})
+}

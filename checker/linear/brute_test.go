@@ -213,8 +213,8 @@ func rule(i int) traces.Permission {
 	return traces.Permission{Rule: traces.Rule{Protocol: "tcp", FromPort: int32(i), ToPort: int32(i), Source: "sg-1"}}
 }
 
-// randomOps makes a few operations on a few rules. The answers are those of one order, with some changed at random.
-func randomOps(rng *rand.Rand, n, rules int) (ops []traces.Operation, initial Initial, lenient bool) {
+// randomOps makes a few operations on a few rules: reads to every twelve others. The answers are those of one order, with some changed at random.
+func randomOps(rng *rand.Rand, n, rules, reads int) (ops []traces.Operation, initial Initial, lenient bool) {
 	initial = Initial{Rules: map[traces.Rule]Presence{}, Others: []Presence{Absent, Absent, Maybe}[rng.IntN(3)]}
 	lenient = rng.IntN(6) == 0
 	s := set{}
@@ -244,7 +244,7 @@ func randomOps(rng *rand.Rand, n, rules int) (ops []traces.Operation, initial In
 			ID: fmt.Sprint("op ", i), Process: fmt.Sprint("p", i%3), Outcome: traces.Succeeded, After: -1,
 			Call: traces.Instant(max(0, at-rng.IntN(wide))), Return: traces.Instant(at + rng.IntN(wide)),
 		}
-		switch k := rng.IntN(14); {
+		switch k := rng.IntN(12 + reads); {
 		case k < 5:
 			op.Op, op.Permissions = traces.AuthorizeSecurityGroupIngress, subset()
 		case k < 10:

@@ -13,7 +13,7 @@ func TestCheckAgreesWithEnumeration(t *testing.T) {
 	for seed := range uint64(cases) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		rules := 1 + rng.IntN(4)
-		ops, initial, lenient := randomOps(rng, 1+rng.IntN(7), rules)
+		ops, initial, lenient := randomOps(rng, 1+rng.IntN(7), rules, 2)
 		opts := Options{Lenient: lenient, stretch: 1 + rng.IntN(8), piece: 1 + rng.IntN(4)}
 		got := Check(context.Background(), ops, initial, opts)
 		known := initials(rules, assume(ops, rules, initial))
