@@ -52,7 +52,7 @@ CONSTANTS
     StaticRule,        \* somebody else's rule for all ports is always there
     SeveralGroups,     \* interfaces with several groups: a describe outside the mutex
     DefaultVPC,        \* a revoke of absent rules succeeds
-    GroupTagged,       \* the group bears the cluster's tag, so that the first clean-up reads it
+    GroupTagged,       \* the group bears the cluster's tag: the first clean-up finds and reads it
     StablePod,         \* the pod of TGB 1 stays
     LagOutlivesCache,  \* reads may still be old when a cache entry has expired (10 min)
     DeferredQueue,     \* unchanged TGBs are deferred and later reconciled in full
@@ -69,6 +69,7 @@ CONSTANTS
                            \*   authorized, is nothing
     GuardReread,           \* the same, with a new describe just before the revoke
     ConfirmAuthorize,      \* authorize all that is wanted; Duplicate is success; then revoke
+    ConfirmBeforeRevoke,   \* the same, but only when something is to be revoked
     ReadYourWrites,        \* after a change, describe until it is visible
     CheckpointVerifiesAWS, \* a TGB is skipped only if its rule is seen in the group
     GroupMutex,            \* permissions are computed before the lock on the group is taken
@@ -97,7 +98,7 @@ VARIABLES
     checkpoint,  \* per TGB the stored checkpoint: the pod (0: none) it stands for, or Unset
     leader,      \* the process that leads
     \* the controller
-    memory,      \* per process: cache, computed permissions, whether tagged groups were listed
+    memory,      \* per process: cache, computed permissions, whether clean-up knows the group
     worker,      \* per process and worker: the step it is at, and what it has seen
     timer,       \* per process: the deferred queue, the marks, the resync
     \* for the bounds and the properties only
@@ -180,7 +181,7 @@ MutexFree(p) == \A w \in Workers : worker[p][w].step \notin Locked
 InFlight(p, t) == \E w \in Workers : worker[p][w].step # "idle" /\ worker[p][w].tgb = t
 
 FreshMemory == [cached |-> FALSE, cache |-> {}, computed |-> [t \in TGBs |-> "unknown"],
-                tracked |-> ~GroupTagged]
+                tracked |-> FALSE]
 
 FreshTimers ==
     {[queue |-> [t \in TGBs |-> Unset], mark |-> [t \in TGBs |-> 0],
@@ -208,21 +209,25 @@ AfterChangeBy(p)   == IF TwoClusters THEN witness ELSE witness \cap {p}
 
 (* The diff, and what follows from it (sgr 97-130).                        *)
 
-Missing(me) == IF ConfirmAuthorize THEN me.wanted ELSE me.wanted \ (me.view \cup Foreign)
-
 Extra(p, me) == {r \in me.view \ me.wanted : OwnRules => r.source = (IF TwoClusters THEN p ELSE 1)}
 
-MustGrant(me) == Missing(me) # {}
+\* Whether all that is wanted is authorized, whatever the view says.
+Confirms(p, me) ==
+    ConfirmAuthorize \/ (ConfirmBeforeRevoke /\ Extra(p, me) # {} /\ ~AuthorizeOnly(p))
+
+Missing(p, me) == IF Confirms(p, me) THEN me.wanted ELSE me.wanted \ (me.view \cup Foreign)
+
+MustGrant(p, me) == Missing(p, me) # {}
 
 \* GuardView looks at what the view says will remain, plus what was just authorized.
 MustRevoke(p, me) ==
     /\ Extra(p, me) # {}
     /\ ~AuthorizeOnly(p)
-    /\ GuardView => (me.wanted = {} \/ (me.view \ Extra(p, me)) \cup Missing(me) # {})
+    /\ GuardView => (me.wanted = {} \/ (me.view \ Extra(p, me)) \cup Missing(p, me) # {})
 
 \* The network part is over. Tagged groups are then listed, once (nm 243, 507, 590).
 Finish(p, me, failed) ==
-    [me EXCEPT !.step = IF me.wanted # {} /\ ~AuthorizeOnly(p) /\ ~memory[p].tracked
+    [me EXCEPT !.step = IF GroupTagged /\ me.wanted # {} /\ ~AuthorizeOnly(p) /\ ~memory[p].tracked
                         THEN "track" ELSE "unlock",
                !.view = {}, !.retried = FALSE, !.revokeFirst = FALSE, !.failed = failed]
 
@@ -233,12 +238,12 @@ AfterAuthorize(p, me) ==
     IF ~me.revokeFirst /\ MustRevoke(p, me) THEN ToRevoke(me) ELSE Finish(p, me, FALSE)
 
 AfterRevoke(p, me) ==
-    IF me.revokeFirst /\ MustGrant(me) THEN ToAuthorize(me) ELSE Finish(p, me, FALSE)
+    IF me.revokeFirst /\ MustGrant(p, me) THEN ToAuthorize(me) ELSE Finish(p, me, FALSE)
 
 FirstCall(p, me) ==
     IF me.revokeFirst
     THEN IF MustRevoke(p, me) THEN ToRevoke(me) ELSE AfterRevoke(p, me)
-    ELSE IF MustGrant(me) THEN ToAuthorize(me) ELSE AfterAuthorize(p, me)
+    ELSE IF MustGrant(p, me) THEN ToAuthorize(me) ELSE AfterAuthorize(p, me)
 
 \* Duplicate, NotFound and the limit are tried again once, without the cache (sgr 81-92, 133-148).
 TryAgain(p, me, revokeFirst) ==
@@ -338,10 +343,10 @@ FireDeferred(p, t) ==
 
 \* An interface with several groups: their tags are looked up through the same cache, outside the
 \* mutex (nm 168, 548-554). The describe is answered now ...
-LookUpGroup(p, w, v) ==
+LookUpGroup(p, w) ==
     /\ worker[p][w].step = "lookup"
-    /\ v \in Answers
-    /\ worker' = [worker EXCEPT ![p][w].step = "save", ![p][w].view = v]
+    /\ \E v \in Answers :
+         worker' = [worker EXCEPT ![p][w].step = "save", ![p][w].view = v]
     /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, memory,
                     timer, faults, witness, age >>
 
@@ -354,7 +359,8 @@ SaveLookUp(p, w) ==
                     faults, witness, age >>
 
 \* The mutex is taken, this TGB's permissions are stored, all are aggregated (nm 217-230). A group
-\* that nobody wants is left alone until all are computed, and then cleaned (nm 243, 506-527).
+\* that nobody wants is left alone until all are computed, and then cleaned (nm 243, 506-527), if it
+\* is known: a TGB had a pod in it since the start (nm 223), or it bears the cluster's tag.
 Lock(p, w) ==
     /\ worker[p][w].step = "lock"
     /\ MutexFree(p)
@@ -364,11 +370,13 @@ Lock(p, w) ==
                        ELSE [memory[p].computed EXCEPT ![me.tgb] = Wants(me.pod)]
            wanted == IF GroupMutex THEN me.wanted ELSE WantedBy(p, computed)
            all == \A t \in Serves(p) : computed[t] # "unknown"
+           tracked == memory[p].tracked \/ (~GroupTagged /\ me.pod # 0)
            step == IF wanted # {} THEN "fetch"
                    ELSE IF ~all THEN "unlock"
-                   ELSE IF ~memory[p].tracked THEN "track"
-                   ELSE "fetch"
-       IN /\ memory' = [memory EXCEPT ![p].computed = computed]
+                   ELSE IF tracked THEN "fetch"
+                   ELSE IF GroupTagged THEN "track"
+                   ELSE "unlock"
+       IN /\ memory' = [memory EXCEPT ![p].computed = computed, ![p].tracked = tracked]
           /\ worker' = [worker EXCEPT ![p][w] =
                 [me EXCEPT !.step = step, !.wanted = wanted,
                            !.revokeFirst = RevokeFirst /\ step \in {"fetch", "track"}]]
@@ -386,23 +394,23 @@ ReadCache(p, w) ==
                     timer, faults, age >>
 
 \* ... or from EC2, and saved (sgm 99-107) ...
-Describe(p, w, v) ==
+Describe(p, w) ==
     /\ worker[p][w].step = "fetch"
     /\ ~memory[p].cached
-    /\ v \in Answers
-    /\ worker' = [worker EXCEPT ![p][w] = FirstCall(p, [worker[p][w] EXCEPT !.view = v])]
-    /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
-    /\ witness' = AfterLook(p, v)
+    /\ \E v \in Answers :
+         /\ worker' = [worker EXCEPT ![p][w] = FirstCall(p, [worker[p][w] EXCEPT !.view = v])]
+         /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
+         /\ witness' = AfterLook(p, v)
     /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                     faults, age >>
 
 \* ... or, after certain errors, from EC2 whatever the cache holds; saved too (sgr 87, sgm 107).
-Reload(p, w, v) ==
+Reload(p, w) ==
     /\ worker[p][w].step = "reload"
-    /\ v \in Answers
-    /\ worker' = [worker EXCEPT ![p][w] = FirstCall(p, [worker[p][w] EXCEPT !.view = v])]
-    /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
-    /\ witness' = AfterLook(p, v)
+    /\ \E v \in Answers :
+         /\ worker' = [worker EXCEPT ![p][w] = FirstCall(p, [worker[p][w] EXCEPT !.view = v])]
+         /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
+         /\ witness' = AfterLook(p, v)
     /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                     faults, age >>
 
@@ -411,7 +419,7 @@ Present == rules \cup Foreign
 \* Authorize adds all rules or none (sgr 115-119, sgm 129-147).
 AuthorizeOk(p, w) ==
     LET me == worker[p][w]
-        grant == Missing(me)
+        grant == Missing(p, me)
     IN /\ me.step = "authorize"
        /\ ~Denied
        /\ grant \cap Present = {}
@@ -429,17 +437,17 @@ AuthorizeDuplicate(p, w) ==
     LET me == worker[p][w]
     IN /\ me.step = "authorize"
        /\ ~Denied
-       /\ Missing(me) \cap Present # {}
-       /\ memory' = [memory EXCEPT ![p] = IF ConfirmAuthorize THEN @ ELSE AfterError(@)]
+       /\ Missing(p, me) \cap Present # {}
+       /\ memory' = [memory EXCEPT ![p] = IF Confirms(p, me) THEN @ ELSE AfterError(@)]
        /\ worker' = [worker EXCEPT ![p][w] =
-            IF ConfirmAuthorize THEN AfterAuthorize(p, me) ELSE TryAgain(p, me, RevokeFirst)]
+            IF Confirms(p, me) THEN AfterAuthorize(p, me) ELSE TryAgain(p, me, RevokeFirst)]
        /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                        faults, witness, age >>
 
 \* The group is full: RulesPerSecurityGroupLimitExceeded.
 AuthorizeLimit(p, w) ==
     LET me == worker[p][w]
-        grant == Missing(me)
+        grant == Missing(p, me)
     IN /\ me.step = "authorize"
        /\ ~Denied
        /\ grant \cap Present = {}
@@ -460,26 +468,26 @@ AuthorizeDenied(p, w) ==
 
 \* ReadYourWrites: the describe is repeated until it shows the grant. (Answers that do not show it
 \* change nothing, and are not steps.)
-SeeGrant(p, w, v) ==
+SeeGrant(p, w) ==
     LET me == worker[p][w]
     IN /\ me.step = "see-grant"
-       /\ v \in Answers /\ me.wanted \subseteq v \cup Foreign
-       /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
+       /\ \E v \in Answers :
+            /\ me.wanted \subseteq v \cup Foreign
+            /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
        /\ worker' = [worker EXCEPT ![p][w] = AfterAuthorize(p, me)]
        /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                        faults, witness, age >>
 
 \* GuardReread: if nothing would be left, the new answer replaces the view, once.
-Reread(p, w, v) ==
+Reread(p, w) ==
     LET me == worker[p][w]
-        unsafe == me.wanted # {} /\ v \ Extra(p, me) = {}
     IN /\ me.step = "reread"
-       /\ v \in Answers
-       /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
-       /\ worker' = [worker EXCEPT ![p][w] =
-            IF ~unsafe THEN [me EXCEPT !.step = "revoke"]
-            ELSE IF me.retried THEN Finish(p, me, TRUE)
-            ELSE FirstCall(p, [me EXCEPT !.view = v, !.retried = TRUE])]
+       /\ \E v \in Answers :
+            /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
+            /\ worker' = [worker EXCEPT ![p][w] =
+                 IF me.wanted = {} \/ v \ Extra(p, me) # {} THEN [me EXCEPT !.step = "revoke"]
+                 ELSE IF me.retried THEN Finish(p, me, TRUE)
+                 ELSE FirstCall(p, [me EXCEPT !.view = v, !.retried = TRUE])]
        /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                        faults, witness, age >>
 
@@ -506,21 +514,22 @@ RevokeNotFound(p, w) ==
        /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                        faults, witness, age >>
 
-SeeRevoke(p, w, v) ==
+SeeRevoke(p, w) ==
     LET me == worker[p][w]
     IN /\ me.step = "see-revoke"
-       /\ v \in Answers /\ v \cap Extra(p, me) = {}
-       /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
+       /\ \E v \in Answers :
+            /\ v \cap Extra(p, me) = {}
+            /\ memory' = [memory EXCEPT ![p] = Save(@, v)]
        /\ worker' = [worker EXCEPT ![p][w] = AfterRevoke(p, me)]
        /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
                        faults, witness, age >>
 
 \* The groups with the cluster's tag are listed once after a start, as soon as all permissions are
 \* computed; the answer holds their rules and is cached as well (nm 590-634, sgm 120-127).
-ListTagged(p, w, v) ==
+ListTagged(p, w) ==
     /\ worker[p][w].step = "track"
-    /\ v \in Answers
-    /\ memory' = [memory EXCEPT ![p] = [Save(@, v) EXCEPT !.tracked = TRUE]]
+    /\ \E v \in Answers :
+         memory' = [memory EXCEPT ![p] = [Save(@, v) EXCEPT !.tracked = TRUE]]
     /\ worker' = [worker EXCEPT ![p][w].step =
             IF worker[p][w].wanted = {} THEN "fetch" ELSE "unlock"]
     /\ UNCHANGED << rules, versions, late, registered, pods, born, checkpoint, leader, timer,
@@ -590,7 +599,7 @@ RevokeFails(p, w) ==
 \* The call takes effect and its answer is lost. The cache is not cleared (sgm 138-140, 158-160).
 AuthorizeAnswerLost(p, w) ==
     LET me == worker[p][w]
-        grant == Missing(me)
+        grant == Missing(p, me)
     IN /\ LostAnswers /\ Spend
        /\ me.step = "authorize" /\ ~Denied
        /\ grant \cap Present = {}
@@ -726,22 +735,22 @@ Next ==
     \/ \E p \in Procs, w \in Workers, t \in TGBs : Pick(p, w, t)
     \/ \E p \in Procs, t \in TGBs : Skip(p, t)
     \/ \E p \in Procs, t \in TGBs : FireDeferred(p, t)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : LookUpGroup(p, w, v)
+    \/ \E p \in Procs, w \in Workers : LookUpGroup(p, w)
     \/ \E p \in Procs, w \in Workers : SaveLookUp(p, w)
     \/ \E p \in Procs, w \in Workers : Lock(p, w)
     \/ \E p \in Procs, w \in Workers : ReadCache(p, w)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : Describe(p, w, v)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : Reload(p, w, v)
+    \/ \E p \in Procs, w \in Workers : Describe(p, w)
+    \/ \E p \in Procs, w \in Workers : Reload(p, w)
     \/ \E p \in Procs, w \in Workers : AuthorizeOk(p, w)
     \/ \E p \in Procs, w \in Workers : AuthorizeDuplicate(p, w)
     \/ \E p \in Procs, w \in Workers : AuthorizeLimit(p, w)
     \/ \E p \in Procs, w \in Workers : AuthorizeDenied(p, w)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : SeeGrant(p, w, v)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : Reread(p, w, v)
+    \/ \E p \in Procs, w \in Workers : SeeGrant(p, w)
+    \/ \E p \in Procs, w \in Workers : Reread(p, w)
     \/ \E p \in Procs, w \in Workers : RevokeOk(p, w)
     \/ \E p \in Procs, w \in Workers : RevokeNotFound(p, w)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : SeeRevoke(p, w, v)
-    \/ \E p \in Procs, w \in Workers, v \in Answers : ListTagged(p, w, v)
+    \/ \E p \in Procs, w \in Workers : SeeRevoke(p, w)
+    \/ \E p \in Procs, w \in Workers : ListTagged(p, w)
     \/ \E p \in Procs, w \in Workers : Unlock(p, w)
     \/ \E p \in Procs, w \in Workers : Register(p, w)
     \/ \E p \in Procs, w \in Workers : DescribeFails(p, w)
@@ -765,9 +774,8 @@ WorkerSteps(p, w) ==
     \/ AuthorizeOk(p, w) \/ AuthorizeDuplicate(p, w) \/ AuthorizeLimit(p, w)
     \/ AuthorizeDenied(p, w) \/ RevokeOk(p, w) \/ RevokeNotFound(p, w)
     \/ Unlock(p, w) \/ Register(p, w)
-    \/ \E v \in Answers :
-        \/ LookUpGroup(p, w, v) \/ Describe(p, w, v) \/ Reload(p, w, v) \/ SeeGrant(p, w, v)
-        \/ Reread(p, w, v) \/ SeeRevoke(p, w, v) \/ ListTagged(p, w, v)
+    \/ LookUpGroup(p, w) \/ Describe(p, w) \/ Reload(p, w) \/ ListTagged(p, w)
+    \/ SeeGrant(p, w) \/ Reread(p, w) \/ SeeRevoke(p, w)
 
 Fairness ==
     /\ \A p \in Procs, w \in Workers : WF_vars(WorkerSteps(p, w))
