@@ -31,8 +31,10 @@ const DefaultMaxExpansion = 500
 
 // Options say how to read.
 type Options struct {
-	// Skew is how far the clocks of AWS and of the log may be apart; it widens what CloudTrail and logs tell.
+	// Skew is how far AWS's clock may be off; it widens the second of a CloudTrail event on both sides.
 	Skew time.Duration
+	// LogSkew is how far the clock of the controller's host may be off; it widens what its log tells.
+	LogSkew time.Duration
 	// MaxExpansion is the ratio of decompressed to compressed size over which a stream is refused as a bomb;
 	// 0 is DefaultMaxExpansion.
 	MaxExpansion int64

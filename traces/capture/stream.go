@@ -13,6 +13,7 @@ import (
 
 	"linearize.example/traces"
 	"linearize.example/traces/cloudtrail"
+	"linearize.example/traces/controllerlog"
 	"linearize.example/traces/internal/stream"
 )
 
@@ -68,6 +69,10 @@ func (r *reader) stream(path string, src io.Reader, skipped *skips) error {
 func (r *reader) content(path string, src io.Reader, notes func() []traces.Note, skipped *skips) error {
 	b := bufio.NewReaderSize(stream.UTF8(src), sniffSize)
 	prefix, err := b.Peek(sniffSize)
+	for err == nil && len(bytes.TrimSpace(prefix)) == 0 {
+		_, _ = b.Discard(len(prefix)) // they are in the buffer
+		prefix, err = b.Peek(sniffSize)
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		notes()
 		return r.failed(path, err)
@@ -204,11 +209,15 @@ type format struct {
 	read  func(r *reader, src io.Reader, input int) error
 }
 
+// formats are asked in turn; the last one takes any JSON.
 var formats = []format{
-	{"history", isHistory, func(r *reader, src io.Reader, input int) error {
+	{traces.FormatHistory, isHistory, func(r *reader, src io.Reader, input int) error {
 		return traces.ReadHistory(src, r.History, input)
 	}},
-	{"cloudtrail", mayBeCloudTrail, func(r *reader, src io.Reader, input int) error {
+	{traces.FormatControllerLog, controllerlog.Sniff, func(r *reader, src io.Reader, input int) error {
+		return controllerlog.Read(src, r.History, input, controllerlog.Options{Skew: r.options.LogSkew})
+	}},
+	{traces.FormatCloudTrail, mayBeCloudTrail, func(r *reader, src io.Reader, input int) error {
 		return r.trail.Read(src, input)
 	}},
 }
