@@ -165,8 +165,14 @@ func (e *entry) binding(names ...string) (namespace, name string) {
 }
 
 // stamp reads a time stamp, quoted or not: RFC 3339 and ISO 8601 with any number of decimals, or seconds since the
-// epoch (zap's default, used up to v2.4.x), also in milliseconds or nanoseconds.
+// epoch (zap's default, used up to v2.4.x), also in milliseconds or nanoseconds. Years that no instant can express are
+// no time stamps.
 func stamp(raw []byte) (span, bool) {
+	at, ok := parseStamp(raw)
+	return at, ok && at.lo != traces.Beginning && at.hi != traces.Forever
+}
+
+func parseStamp(raw []byte) (span, bool) {
 	s := strings.Trim(strings.TrimSpace(string(raw)), `"`)
 	if len(s) < 10 || len(s) > 40 {
 		return span{}, false

@@ -494,7 +494,7 @@ func (r *reader) deleted(p *process, e *entry) error {
 	o := &r.h.Operations[i]
 	o.Outcome, o.Call, o.Return, o.After = traces.Succeeded, traces.Beginning, e.at.hi.Add(r.opts.Skew), -1
 	if before, ok := p.lastEnded[sg]; ok && r.h.Operations[before].Return != traces.Forever {
-		o.Call, o.After = r.h.Operations[before].Call, before
+		o.Call, o.After = min(r.h.Operations[before].Call, o.Return), before
 	}
 	r.over(p, &call{index: i, key: sg, op: o.Op})
 	return nil

@@ -166,8 +166,9 @@ func binding(where string, o *object) (traces.Binding, error) {
 	return b, nil
 }
 
-// needs lists the ports that a rule opens, each for each peer. Without ports it opens all ports of TCP, as the type's
-// comment says.
+// needs lists the ports that a rule asks for, each for each peer. Without ports it asks for all ports of TCP, as the
+// type's comment says; the controller, up to v3.5.0, grants nothing for such a rule, because the inner permissions of
+// computeIngressPermissionsForTGBNetworking hide the outer ones.
 func (rule *ingressRule) needs(where string) ([]traces.Need, error) {
 	ports := rule.Ports
 	if len(ports) == 0 {
@@ -239,8 +240,11 @@ func (p *port) need(where string) (traces.Need, error) {
 	default:
 		return n, fmt.Errorf("%s.port: is neither a number nor a name", where)
 	}
-	if number < 1 || number > 65535 {
-		return n, fmt.Errorf("%s.port: %d is outside of 1..65535", where, number)
+	switch {
+	case number < 0 || number > 65535:
+		return n, fmt.Errorf("%s.port: %d is outside of 0..65535", where, number)
+	case number == 0:
+		number = -1 // computeRestrictedIngressPermissionsPerSG makes all ports of it
 	}
 	n.Port = int32(number)
 	return n, nil
