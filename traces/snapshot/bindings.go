@@ -26,31 +26,45 @@ func SniffBindings(prefix []byte) bool {
 // The parts of a TargetGroupBinding (apis/elbv2/v1beta1/targetgroupbinding_types.go) and of a list of Kubernetes.
 type (
 	object struct {
-		Kind     string
-		Metadata struct {
-			Name, Namespace                      string
-			CreationTimestamp, DeletionTimestamp string
-			Annotations                          map[string]string
-			Continue                             string
-		}
-		Items []json.RawMessage
-		Spec  spec
+		Kind     string            `json:"kind"`
+		Metadata metadata          `json:"metadata"`
+		Items    []json.RawMessage `json:"items"`
+		Spec     spec              `json:"spec"`
+	}
+	metadata struct {
+		Name              string            `json:"name"`
+		Namespace         string            `json:"namespace"`
+		CreationTimestamp string            `json:"creationTimestamp"`
+		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Annotations       map[string]string `json:"annotations"`
+		// Continue is a list's, when there is a next page.
+		Continue string `json:"continue"`
 	}
 	spec struct {
-		TargetGroupARN, TargetType string
-		Networking                 *struct{ Ingress []ingressRule }
+		TargetGroupARN string      `json:"targetGroupARN"`
+		TargetType     string      `json:"targetType"`
+		Networking     *networking `json:"networking"`
+	}
+	networking struct {
+		Ingress []ingressRule `json:"ingress"`
 	}
 	ingressRule struct {
-		From  []peer
-		Ports []port
+		From  []peer `json:"from"`
+		Ports []port `json:"ports"`
 	}
 	peer struct {
-		IPBlock       *struct{ CIDR string }
-		SecurityGroup *struct{ GroupID string }
+		IPBlock       *ipBlock       `json:"ipBlock"`
+		SecurityGroup *securityGroup `json:"securityGroup"`
+	}
+	ipBlock struct {
+		CIDR string `json:"cidr"`
+	}
+	securityGroup struct {
+		GroupID string `json:"groupID"`
 	}
 	port struct {
-		Protocol string
-		Port     any
+		Protocol string `json:"protocol"`
+		Port     any    `json:"port"`
 	}
 )
 

@@ -24,13 +24,13 @@ type answer struct {
 	NextToken          string
 }
 
-type securityGroup struct {
+type describedGroup struct {
 	GroupId       string
 	IpPermissions json.RawMessage
 }
 
-// securityGroupRule is EC2's SecurityGroupRule (AWS: API_SecurityGroupRule).
-type securityGroupRule struct {
+// describedRule is EC2's SecurityGroupRule (AWS: API_SecurityGroupRule).
+type describedRule struct {
 	SecurityGroupRuleId string
 	GroupId             string
 	IsEgress            *bool
@@ -84,7 +84,7 @@ func (s *snapshots) document(d document) error {
 		}
 		a.SecurityGroupRules = list
 		if len(list) > 0 {
-			var group securityGroup
+			var group describedGroup
 			if json.Unmarshal(list[0], &group) == nil && group.IpPermissions != nil {
 				a.SecurityGroups, a.SecurityGroupRules = list, nil
 			}
@@ -115,7 +115,7 @@ func (s *snapshots) document(d document) error {
 }
 
 func (s *snapshots) group(where string, raw json.RawMessage) error {
-	var g securityGroup
+	var g describedGroup
 	if err := decode(where, raw, &g); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *snapshots) group(where string, raw json.RawMessage) error {
 }
 
 func (s *snapshots) rule(where string, raw json.RawMessage) error {
-	var r securityGroupRule
+	var r describedRule
 	if err := decode(where, raw, &r); err != nil {
 		return err
 	}
