@@ -43,7 +43,8 @@ type Options struct {
 // Capture is what was read.
 type Capture struct {
 	History *traces.History
-	// Snapshots and Bindings are those that were found among the files.
+	// Snapshots and Bindings are those that were found among the files. One that cannot be used is an error if it was
+	// named, and skipped in a folder.
 	Snapshots []traces.Snapshot
 	Bindings  []traces.Binding
 }
@@ -213,17 +214,17 @@ func head(f io.ReaderAt, n int) string {
 	return string(b[:n])
 }
 
-// whole is what a context does to a reader: it stops when the context is done.
-type whole struct {
+// cancellable is a reader that fails when the context is done.
+type cancellable struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (w whole) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
+func (c cancellable) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return w.r.Read(p)
+	return c.r.Read(p)
 }
 
 // gunzip returns the decompressed stream, and what to call when it was read: it stops the decompression and returns the

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"linearize.example/traces"
+	"linearize.example/traces/snapshot"
 )
 
 const (
@@ -26,6 +27,9 @@ const (
 		`{"seq":1,"process":"p","op":"DeleteSecurityGroup","groupId":"sg-1","call":"2026-08-28T09:55:16Z","return":"2026-08-28T09:55:17Z"}` + "\n"
 	log   = `{"level":"info","ts":"2026-08-28T09:55:16Z","msg":"version","GitVersion":"v3.4.0","GitCommit":"c","BuildDate":"d"}` + "\n"
 	other = `{"a":1}`
+	rules = `{"SecurityGroupRules":[{"SecurityGroupRuleId":"sgr-1","GroupId":"sg-1","IsEgress":false,"IpProtocol":"tcp","FromPort":1,"ToPort":2,"CidrIpv4":"10.0.0.0/8"}]}`
+	tgbs  = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"elbv2.k8s.aws/v1beta1","kind":"TargetGroupBinding",` +
+		`"metadata":{"name":"b","namespace":"a"},"spec":{"targetGroupARN":"tg","targetType":"ip","networking":{"ingress":[{"from":[{"securityGroup":{"groupID":"sg-2"}}],"ports":[{"protocol":"TCP","port":80}]}]}}}]}`
 )
 
 // event returns a CloudTrail event with the given id.
@@ -119,6 +123,8 @@ func TestRead(t *testing.T) {
 		{"a folder", []string{"b/2.json", trail, "b/1.json.gz", zipped(trail), "a.ndjson", history, "c.log", log, "truth.json", other, "empty", "", "z.png", "\x89PNG"}, "",
 			[]string{"a.ndjson history 1/1/0/0/0", "b/1.json.gz cloudtrail 1/1/0/0/0", "b/2.json cloudtrail 1/0/1/0/0", "c.log controller-log 1/1/0/0/0",
 				" folder 0/0/0/0/0 skipped-file skipped-file skipped-file"}},
+		{"a snapshot and bindings", []string{"r.json", rules, "t.yaml", tgbs, "x.json", `{"SecurityGroupRules":[],"NextToken":"t"}`}, "",
+			[]string{"r.json snapshot 1/1/0/0/0", "t.yaml bindings 1/1/0/0/0", " folder 0/0/0/0/0 skipped-file"}},
 		{"an archive in a folder", []string{"a.tar", tarball("x", other), "b", history}, "", []string{"b history 1/1/0/0/0", " folder 0/0/0/0/0 skipped-file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,6 +170,10 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.error)
 			}
 		})
+	}
+	dir := folder(t, "a", `{"SecurityGroupRules":[],"NextToken":"t"}`)
+	if _, err := Read(t.Context(), []string{filepath.Join(dir, "a")}, nil, Options{}); !errors.Is(err, snapshot.ErrIncomplete) {
+		t.Errorf("got %v, want that the snapshot is incomplete", err)
 	}
 	if _, err := Read(t.Context(), []string{"does-not-exist"}, nil, Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want that there is no such file", err)
@@ -309,7 +319,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is on 
 
 // TestFailing passes on what the source fails with.
 func TestFailing(t *testing.T) {
-	for _, before := range []string{"", history, event("e"), `{"Records":[` + event("e"), log, cut(zipped(history), 9), "eventName,_raw\n"} {
+	for _, before := range []string{"", history, event("e"), `{"Records":[` + event("e"), log, cut(zipped(history), 9), "eventName,_raw\n", rules} {
 		_, err := Read(t.Context(), []string{"-"}, io.MultiReader(strings.NewReader(before), failing{}), Options{})
 		if err == nil || !strings.Contains(err.Error(), "the disk is on fire") || errors.Is(err, ErrNoCapture) {
 			t.Errorf("%.20q: got %v, want the source's error", before, err)

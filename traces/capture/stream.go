@@ -15,6 +15,7 @@ import (
 	"linearize.example/traces/cloudtrail"
 	"linearize.example/traces/controllerlog"
 	"linearize.example/traces/internal/stream"
+	"linearize.example/traces/snapshot"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // stream reads one stream, which may be compressed, and an archive. skipped takes what is no capture; where it is nil
 // that is an error.
 func (r *reader) stream(path string, src io.Reader, skipped *skips) error {
-	b := bufio.NewReaderSize(whole{r.ctx, src}, sniffSize)
+	b := bufio.NewReaderSize(cancellable{r.ctx, src}, sniffSize)
 	var finish []func() []traces.Note
 	for layer := 0; ; layer++ {
 		head, err := b.Peek(512)
@@ -94,9 +95,13 @@ func (r *reader) content(path string, src io.Reader, notes func() []traces.Note,
 	if in.Format == "" {
 		in.Format = format
 	}
-	if errors.Is(err, cloudtrail.ErrNoEvents) || errors.Is(err, traces.ErrNoHistory) {
+	var unusable *unusableError
+	switch {
+	case err == nil:
+	case errors.Is(err, cloudtrail.ErrNoEvents), errors.Is(err, traces.ErrNoHistory),
+		errors.As(err, &unusable) && skipped != nil:
 		reason = err.Error()
-	} else if err != nil {
+	default:
 		return r.failed(path, err)
 	}
 	if reason == "" {
@@ -209,10 +214,53 @@ type format struct {
 	read  func(r *reader, src io.Reader, input int) error
 }
 
+// unusableError is what is wrong with the content of a snapshot or of bindings, which are used as a whole or not at all.
+type unusableError struct{ error }
+
+func (e *unusableError) Unwrap() error { return e.error }
+
+// whole reads a snapshot or bindings, and tells errors of the source from errors in what it holds.
+func whole[T any](src io.Reader, in *traces.Input, read func(io.Reader) ([]T, error)) ([]T, error) {
+	s := &sourceError{r: src}
+	all, err := read(s)
+	if s.err != nil {
+		return nil, s.err
+	}
+	if err != nil {
+		return nil, &unusableError{err}
+	}
+	in.Records, in.Used = len(all), len(all)
+	return all, nil
+}
+
+// sourceError keeps the error of a source.
+type sourceError struct {
+	r   io.Reader
+	err error
+}
+
+func (s *sourceError) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
 // formats are asked in turn; the last one takes any JSON.
 var formats = []format{
 	{traces.FormatHistory, isHistory, func(r *reader, src io.Reader, input int) error {
 		return traces.ReadHistory(src, r.History, input)
+	}},
+	{"snapshot", snapshot.SniffSnapshot, func(r *reader, src io.Reader, input int) error {
+		found, err := whole(src, &r.History.Inputs[input], snapshot.ReadSnapshots)
+		r.Snapshots = append(r.Snapshots, found...)
+		return err
+	}},
+	{"bindings", snapshot.SniffBindings, func(r *reader, src io.Reader, input int) error {
+		found, err := whole(src, &r.History.Inputs[input], snapshot.ReadBindings)
+		r.Bindings = append(r.Bindings, found...)
+		return err
 	}},
 	{traces.FormatControllerLog, controllerlog.Sniff, func(r *reader, src io.Reader, input int) error {
 		return controllerlog.Read(src, r.History, input, controllerlog.Options{Skew: r.options.LogSkew})

@@ -41,7 +41,7 @@ func (rd *reading) caller(e object) *traces.Caller {
 		c.Role = "root"
 	}
 	c.Session = name
-	if c.Session == "" && strings.Contains(identity.text("arn"), ":assumed-role/") || identity.text("type") == "AssumedRole" && name == "" {
+	if c.Session == "" && identity.text("type") == "AssumedRole" {
 		_, c.Session, _ = strings.Cut(identity.text("principalId"), ":")
 	}
 	if c == (traces.Caller{Account: c.Account}) {

@@ -48,6 +48,8 @@ type Reader struct {
 	// names holds the ids of groups by name, learned from CreateSecurityGroup; "" for a name given twice.
 	names map[string]string
 	named map[int]bool // operations whose group is a name
+	// decodeAll turns off what passes over records undecoded, for the test that this changes nothing.
+	decodeAll bool
 }
 
 // NewReader returns a Reader that appends to h.

@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"linearize.example/traces"
@@ -380,8 +379,3 @@ func fuller(a, b *traces.Operation) bool {
 	}
 	return weight(a) > weight(b)
 }
-
-// Layouts of times without a zone mean UTC: Lake, Athena and Panther print them so.
-var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07",
-	"2006-01-02T15:04:05.999999999 UTC", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999 Z07:00",
-	"2006-01-02T15:04:05.999999999 Z0700"}

@@ -15,6 +15,9 @@ var errMapText = errors.New("is neither JSON nor a printed map")
 // A value may also be JSON. Plain text ends at a closing bracket, or at a comma that another "name=" follows, so that
 // text which itself looks like that is misread; JSON is tried first everywhere.
 func parseMapText(s string) (any, error) {
+	if strings.Count(s, ",")+strings.Count(s, "{")+strings.Count(s, "[") > maxValues {
+		return nil, errTooMany
+	}
 	p := mapText{s: s}
 	v, err := p.value(0, false)
 	if err != nil {

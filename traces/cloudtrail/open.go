@@ -1,9 +1,6 @@
 package cloudtrail
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // maxWraps bounds how often an event may be wrapped: text in a log event in a notification in a queue's message is four.
 const maxWraps = 16
@@ -346,30 +343,4 @@ func fromOCSF(o object) object {
 		return nil
 	}
 	return event
-}
-
-// mayMatterRow is mayMatter for the cells of a table.
-func mayMatterRow(cells []string) bool {
-	for _, cell := range cells {
-		if strings.Contains(cell, string(groupStem)) || strings.Contains(cell, string(targetStem)) || strings.Contains(cell, string(escapeStem)) {
-			return true
-		}
-	}
-	return false
-}
-
-// csvHeader reports whether the input is a table: its first line has no bracket and names columns of events.
-func (rd *reading) csvHeader() bool {
-	head := rd.s.ahead(16 << 10)
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte{'\n'})
-	lower := bytes.ToLower(line)
-	if bytes.ContainsAny(line, "{[") || !bytes.Contains(line, []byte{','}) && !bytes.Contains(line, []byte{'\t'}) {
-		return bytes.Equal(bytes.Trim(lower, "\"\r "), []byte("_raw")) || bytes.Equal(bytes.Trim(lower, "\"\r "), []byte("@message"))
-	}
-	for _, column := range []string{"eventname", "event name", "_raw", "@message", "cloudtrailevent", "requestparameters"} {
-		if bytes.Contains(lower, []byte(column)) {
-			return true
-		}
-	}
-	return false
 }

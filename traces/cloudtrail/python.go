@@ -23,6 +23,9 @@ var errPython = errors.New("is neither JSON nor a printed Python dict")
 // parsePython reads the Python literal at the start of s and returns what follows it. Dicts, lists and tuples, strings,
 // numbers, True, False and None are all that the printed form of decoded JSON has.
 func parsePython(s string) (any, string, error) {
+	if strings.Count(s, ",")+strings.Count(s, "{")+strings.Count(s, "[") > maxValues {
+		return nil, s, errTooMany
+	}
 	p := python{s: s}
 	v, err := p.value(0)
 	return v, s[p.i:], err

@@ -327,35 +327,35 @@ func startsContainer(b []byte) bool {
 // text passes over what is no JSON: the columns of `--output text`, and what loggers put before an event.
 func (rd *reading) text() {
 	s := rd.s
+	before := bytes.TrimRight(s.buf[:s.pos], " \t\r")
+	atStart := len(before) == 0 || before[len(before)-1] == '\n'
 	line := s.line(s.pos)
-	atStart := s.pos == 0 || s.buf[s.pos-1] == '\n'
 	rest := s.ahead(64 << 10)
 	end := bytes.IndexAny(rest, "{\n")
 	if end >= 0 && rest[end] == '{' {
 		s.pos += end
 		return
 	}
-	words := string(rest[:max(0, min(end, 40))])
 	if end < 0 {
-		words = string(rest[:min(len(rest), 40)])
+		end = len(rest)
 	}
-	if end < 0 || rest[end] == '\n' {
-		s.restOfLine()
-	}
-	switch column, value, _ := strings.Cut(strings.TrimSpace(words), "\t"); {
+	words := string(rest[:min(end, 40)])
+	s.restOfLine()
+	switch column, token, _ := strings.Cut(strings.TrimSpace(words), "\t"); {
 	case column == "NEXTTOKEN":
-		rd.note("truncated-capture", "NEXTTOKEN "+strings.TrimSpace(value)+": events are missing from this input")
+		rd.note("truncated-capture", "NEXTTOKEN "+strings.TrimSpace(token)+": events are missing from this input")
 	case !atStart, column == "RESOURCES":
+	case len(rd.in.Rejections) >= traces.MaxRejections:
+		rd.reject("", "")
 	default:
-		rd.in.Records++
-		rd.in.Reject("line "+strconv.Itoa(line), fmt.Sprintf("is no JSON: %q", words))
+		rd.reject("line "+strconv.Itoa(line), fmt.Sprintf("is no JSON: %q", words))
 	}
 }
 
 // record counts one record and uses it. Until the input was recognized every record is decoded, later only those that
 // may be about the calls in question.
 func (rd *reading) record(raw []byte, position string) {
-	if rd.recognized && !mayMatter(raw) {
+	if rd.recognized && !rd.decodeAll && !mayMatter(raw) {
 		rd.in.Records++
 		rd.in.Irrelevant++
 		return
@@ -437,6 +437,8 @@ func (rd *reading) notes() {
 // parameters, 100 KB, leaves room for a fraction.
 const maxValues = 100_000
 
+var errTooMany = fmt.Errorf("it holds more than %d values", maxValues)
+
 // decode reads one JSON value; numbers keep their text.
 func decode(raw []byte) (any, error) {
 	v, rest, err := decodePrefix(raw)
@@ -452,7 +454,7 @@ func decode(raw []byte) (any, error) {
 // decodePrefix reads the JSON value at the start of raw and returns what follows it.
 func decodePrefix(raw []byte) (v any, rest []byte, err error) {
 	if bytes.Count(raw, []byte{','})+bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > maxValues {
-		return nil, nil, fmt.Errorf("it holds more than %d values", maxValues)
+		return nil, nil, errTooMany
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

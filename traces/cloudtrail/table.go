@@ -1,6 +1,7 @@
 package cloudtrail
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,6 +12,22 @@ import (
 
 const consoleCSV = "the console's CSV has no requestParameters, so that it does not say which rules were changed; " +
 	"download the event history as JSON"
+
+// csvHeader reports whether the input is a table: its first line has no bracket and names columns of events.
+func (rd *reading) csvHeader() bool {
+	head := rd.s.ahead(16 << 10)
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte{'\n'})
+	lower := bytes.ToLower(line)
+	if bytes.ContainsAny(line, "{[") || !bytes.Contains(line, []byte{','}) && !bytes.Contains(line, []byte{'\t'}) {
+		return bytes.Equal(bytes.Trim(lower, "\"\r "), []byte("_raw")) || bytes.Equal(bytes.Trim(lower, "\"\r "), []byte("@message"))
+	}
+	for _, column := range []string{"eventname", "event name", "_raw", "@message", "cloudtrailevent", "requestparameters"} {
+		if bytes.Contains(lower, []byte(column)) {
+			return true
+		}
+	}
+	return false
+}
 
 // csv reads a table of events: Athena's and Lake's results, exports of Splunk and of Logs Insights. Cells hold text, JSON
 // text, or printed maps.
@@ -83,4 +100,14 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 	n, err := l.src.Read(p)
 	l.left -= n
 	return n, err
+}
+
+// mayMatterRow is mayMatter for the cells of a table.
+func mayMatterRow(cells []string) bool {
+	for _, cell := range cells {
+		if strings.Contains(cell, string(groupStem)) || strings.Contains(cell, string(targetStem)) || strings.Contains(cell, string(escapeStem)) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+// layouts of times; those without a zone mean UTC, as Lake, Athena and Panther print them.
+var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07",
+	"2006-01-02T15:04:05.999999999 UTC", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999 Z07:00",
+	"2006-01-02T15:04:05.999999999 Z0700"}
+
 // parseTime reads an eventTime and how exact it is. CloudTrail writes whole seconds; a fraction that is zero was added
 // by an export, any other was written by an emulator, which knew it. Numbers count seconds since 1970, or milli-, micro-
 // or nanoseconds if they are too large for that.
