@@ -53,7 +53,7 @@ type Options struct {
 	MaxStretch int
 	// MaxBytes bounds the memory, in bytes, that Porcupine's cache may take, by an estimate; 0 means 256 MiB.
 	MaxBytes int64
-	// MaxStates bounds the states kept between two stretches, and the configurations that ReadLag keeps; 0 means 65,536
+	// MaxStates bounds the states kept between two stretches, and the configurations that ReadLag keeps; 0 means 4,096
 	// and 4,194,304.
 	MaxStates int
 
@@ -82,11 +82,12 @@ type Failure struct {
 	// From and To bound the stretch: the first call and the last return, or the last call where no call returned.
 	From, To traces.Instant
 	// Operations are the stretch's, as indexes into the slice that Check was given, in the order of their calls.
-	// Ordered is the longest partial order, Next are the calls of which one had to come next.
+	// Ordered is the longest partial order, which begins with some calls before the stretch, and Next are the calls of which
+	// one had to come next.
 	Operations, Ordered, Next []int
 	// Text is the same in words: how far an order gets, what the rules are then, and why no call fits.
 	Text string
-	// Visualization is Porcupine's picture, an HTML document; empty for more than 2,000 operations.
+	// Visualization is Porcupine's picture, an HTML document; empty for a stretch of more than 2,000 operations.
 	Visualization string
 }
 
@@ -160,10 +161,10 @@ func (o Options) withDefaults() Options {
 		o.MaxBytes = 256 << 20
 	}
 	if o.MaxStates == 0 {
-		o.MaxStates = 1 << 16
+		o.MaxStates = 1 << 12
 	}
 	if o.stretch == 0 {
-		o.stretch, o.piece = 48, 64
+		o.stretch, o.piece = min(48, o.MaxStretch), max(1, min(64, o.MaxStretch/4))
 	}
 	return o
 }
@@ -176,13 +177,6 @@ type checker struct {
 	last *run // the run before, for its memory
 }
 
-// failure is a stretch that cannot be ordered from a state.
-type failure struct {
-	part  *part
-	calls []*call
-	from  start
-}
-
 // judge judges parts that are independent of each other.
 func (k *checker) judge(parts []*part) (Verdict, *failure) {
 	k.res.Parts = len(parts)
@@ -193,9 +187,9 @@ func (k *checker) judge(parts []*part) (Verdict, *failure) {
 		for _, s := range stretches {
 			k.res.Longest = max(k.res.Longest, len(s))
 		}
-		switch v, at, from := k.chain(p, stretches, start{state: p.start}); v {
+		switch v, stuck := k.chain(p, stretches, start{state: p.start}); v {
 		case NotLinearizable:
-			return NotLinearizable, &failure{p, stretches[at], from}
+			return NotLinearizable, stuck
 		case Unknown:
 			verdict = Unknown
 		}

@@ -6,8 +6,9 @@
 // what this package adds is the model and the cuts that keep its memory, which grows with the square of a history,
 // within bounds:
 //
-//   - Calls that share no rule, and that no After edge joins, are judged apart (linearizability is local: Herlihy and
-//     Wing 1990, theorem 1). Reads show every rule, so with reads there is one part.
+//   - Mutations that share no rule, and that no After edge joins, are judged apart (linearizability is local: Herlihy and
+//     Wing 1990, theorem 1). Reads show every rule, so with reads there is one part. It is judged first, since an order
+//     of everything is one of the mutations too.
 //   - A part is cut at quiet instants, at which no call with an answer is open. Porcupine runs on one stretch after the
 //     other. Each run ends with a pseudo-call that reads the whole state, so that a run yields one state that the stretch can end in;
 //     the next stretch starts there. When a stretch cannot be ordered from a state, the stretch before it is run again, its

@@ -17,17 +17,26 @@ const (
 	// shows.
 	maxPicture  = 2000
 	maxPartials = 100
+	// maxContext is the most calls before the stretch that are shown with it.
+	maxContext = 120
 	// lastOrdered is how many calls of the longest partial order are named.
 	lastOrdered = 6
 )
 
-// explain shows why no order of a stretch exists that starts from the given state. It first narrows the stretch
-// down to the part of it, between two quiet instants, that cannot be ordered.
+// explain shows why no order gets past the stretch at which a chain is stuck. It narrows the stretch down to the part of
+// it, between two quiet instants, that cannot be ordered, and looks at that together with what comes before it.
 func (k *checker) explain(stuck *failure) {
-	p, calls, from := stuck.part, stuck.calls, stuck.from
-	fine := p.cut(calls, 1)
-	if verdict, at, from1 := k.chain(p, fine, from); verdict == NotLinearizable {
-		calls, from = fine[at], from1
+	p, calls, from := stuck.part, stuck.stretches[stuck.at], stuck.from
+	failed := calls
+	if verdict, narrow := k.chain(p, p.cut(calls, 1), from); verdict == NotLinearizable {
+		failed = narrow.stretches[narrow.at]
+		last := slices.Index(calls, failed[len(failed)-1])
+		if calls = calls[:last+1]; len(calls) > maxContext+len(failed) {
+			calls, from = failed, narrow.from
+		}
+	}
+	if stuck.at > 0 && len(stuck.stretches[stuck.at-1])+len(calls) <= maxContext+len(failed) {
+		calls, from = slices.Concat(stuck.stretches[stuck.at-1], calls), stuck.before
 	}
 	var end int64
 	for _, c := range calls {
@@ -37,8 +46,8 @@ func (k *checker) explain(stuck *failure) {
 		}
 	}
 	r := p.newRun(calls, from, end, func(*state) bool { return false }, nil)
-	f := &Failure{From: calls[0].call, To: calls[len(calls)-1].call}
-	for _, c := range calls {
+	f := &Failure{From: failed[0].call, To: failed[len(failed)-1].call}
+	for _, c := range failed {
 		f.Operations = append(f.Operations, c.index)
 		if !c.unanswered() {
 			f.To = max(f.To, c.ret)
@@ -49,7 +58,7 @@ func (k *checker) explain(stuck *failure) {
 	b := &budget{ctx: k.ctx, left: k.opts.MaxBytes, each: entrySize(len(r.items), r.start)}
 	_, info := porcupine.CheckOperationsVerbose(b.bound(p.model(r.start, r.branching)), r.history, 0)
 	if b.stopped {
-		f.Text = fmt.Sprintf("the %d operations from %s to %s cannot be ordered", len(calls), f.From, f.To)
+		f.Text = fmt.Sprintf("the %d operations from %s to %s cannot be ordered", len(failed), f.From, f.To)
 		return
 	}
 	partials := info.PartialLinearizations()

@@ -52,34 +52,43 @@ func (s start) covers(o start) bool {
 	return true
 }
 
-// chain orders one stretch after the other. It returns, when they cannot be ordered, the furthest stretch that it
-// came to, and the first state from which that could not be ordered.
-func (k *checker) chain(p *part, stretches [][]*call, from start) (Verdict, int, start) {
+// failure is where a chain of stretches cannot be ordered: the furthest stretch that any order comes to.
+type failure struct {
+	part      *part
+	stretches [][]*call
+	at        int
+	// from is the first state from which the stretch could not be ordered, before the one that the stretch before it started
+	// from then.
+	from, before start
+}
+
+// chain orders one stretch after the other.
+func (k *checker) chain(p *part, stretches [][]*call, from start) (Verdict, *failure) {
 	dead := make([][]start, len(stretches)+1) // what cannot be continued, for each stretch
 	live := p.live(stretches)
 	at := []start{from}
-	furthest, stuck := -1, from
+	furthest := &failure{part: p, stretches: stretches, at: -1}
 	kept := 0
 	for len(at) <= len(stretches) {
 		i := len(at) - 1
 		end, verdict := k.stretch(p, stretches, i, at[i], dead[i+1], live)
 		switch verdict {
 		case Unknown:
-			return Unknown, i, at[i]
+			return Unknown, nil
 		case Linearizable:
 			at = append(at, end)
 			continue
 		}
-		if i > furthest {
-			furthest, stuck = i, at[i]
+		if i > furthest.at {
+			furthest.at, furthest.from, furthest.before = i, at[i], at[max(0, i-1)]
 		}
 		for {
 			if i == 0 {
-				return NotLinearizable, furthest, stuck
+				return NotLinearizable, furthest
 			}
 			dead[i] = append(dead[i], at[i])
 			if kept++; kept > k.opts.MaxStates {
-				return k.undecided("more than %d states between two stretches", k.opts.MaxStates), i, at[i]
+				return k.undecided("more than %d states between two stretches", k.opts.MaxStates), nil
 			}
 			at = at[:i]
 			i--
@@ -88,7 +97,7 @@ func (k *checker) chain(p *part, stretches [][]*call, from start) (Verdict, int,
 			}
 		}
 	}
-	return Linearizable, 0, from
+	return Linearizable, nil
 }
 
 // oneEnd reports whether every order of the stretch ends in the same state.
