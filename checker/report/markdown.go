@@ -11,6 +11,9 @@ import (
 // maxMarkdown bounds, in bytes, what WriteMarkdown writes: GitHub takes 65,536 characters in the body of an issue.
 const maxMarkdown = 60_000
 
+// maxMarkdownRows bounds the timeline before it is laid out.
+const maxMarkdownRows = 1000
+
 // WriteMarkdown writes a short form to paste into an issue: tables, and the timeline in a details block. Strings of the
 // capture make no links, mentions or HTML there. What exceeds the size of an issue is left out, and said to be.
 func WriteMarkdown(w io.Writer, r *Report) error {
@@ -196,6 +199,10 @@ func (m *markdown) processes(g Group) {
 func (m *markdown) timeline(g Group) {
 	if len(g.Timeline) == 0 {
 		return
+	}
+	if n := len(g.Timeline) - maxMarkdownRows; n > 0 {
+		g.Timeline = g.Timeline[:maxMarkdownRows]
+		g.TimelineOmits += n
 	}
 	var text bytes.Buffer
 	p := newPage(&text, TextOptions{})

@@ -51,11 +51,12 @@ func pictures(g Group, id string) []Picture {
 	if len(all) == 0 {
 		return nil
 	}
+	whole := Range{all[0], all[len(all)-1]}
 	if len(all) <= maxInstants {
-		return []Picture{draw(g, id, rows, eventScale(all, gutterWidth, plotRight), false,
+		return []Picture{draw(g, id, rows, eventScale(all, gutterWidth, plotRight), whole, false,
 			"Calls, rules and windows. Quiet time is shortened; the strip on top is to scale.")}
 	}
-	out := []Picture{draw(g, id, rows, linearScale(all[0], all[len(all)-1], gutterWidth, plotRight), true,
+	out := []Picture{draw(g, id, rows, linearScale(whole.Earliest, whole.Latest, gutterWidth, plotRight), whole, true,
 		"The whole capture, to scale.")}
 	drawn := map[Range]bool{}
 	for _, p := range g.Properties {
@@ -69,7 +70,7 @@ func pictures(g Group, id string) []Picture {
 			if len(instants) == 0 {
 				continue
 			}
-			out = append(out, draw(g, id, part, eventScale(instants, gutterWidth, plotRight), false,
+			out = append(out, draw(g, id, part, eventScale(instants, gutterWidth, plotRight), whole, false,
 				windowTitle(p, w)+": "+lengths(w)+". "+momentRange(w.Start)+" UTC."))
 		}
 	}
@@ -147,6 +148,7 @@ func around(rows []numbered, w Window) []numbered {
 type canvas struct {
 	b     strings.Builder
 	s     scale
+	whole Range // the capture, for the strip to scale
 	y     float64
 	dense bool
 	id    string
@@ -157,8 +159,8 @@ func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.b, format, 
 // esc makes a capture's string safe as a text or an attribute of the picture.
 func esc(s string) string { return html.EscapeString(clean(s)) }
 
-func draw(g Group, id string, rows []numbered, s scale, dense bool, caption string) Picture {
-	c := &canvas{s: s, dense: dense, id: id, y: 8}
+func draw(g Group, id string, rows []numbered, s scale, whole Range, dense bool, caption string) Picture {
+	c := &canvas{s: s, whole: whole, dense: dense, id: id, y: 8}
 	if !dense {
 		c.strip(g, rows)
 	}
@@ -181,9 +183,7 @@ func draw(g Group, id string, rows []numbered, s scale, dense bool, caption stri
 
 // strip draws the whole capture to scale, above a picture that is not.
 func (c *canvas) strip(g Group, rows []numbered) {
-	all := instantsOf(g, nil)
-	all = append(all, c.s.from(), c.s.to())
-	s := linearScale(slices.Min(all), slices.Max(all), gutterWidth, plotRight)
+	s := linearScale(c.whole.Earliest, c.whole.Latest, gutterWidth, plotRight)
 	c.label("to scale", "", c.y+9, "muted")
 	c.printf(`<rect class="strip" x="%d" y="%.0f" width="%d" height="14"/>`, gutterWidth, c.y, plotRight-gutterWidth)
 	for _, p := range g.Properties {
@@ -316,7 +316,7 @@ type stretch struct {
 	from    Range
 	to      *Range
 	class   string
-	title   string
+	title   func() string // called if the bar is drawn
 	text    string
 	certain bool
 }
@@ -335,7 +335,7 @@ func (c *canvas) bar(st stretch, y, height, last float64) float64 {
 		return last // nothing to be seen of it
 	}
 	a, b := c.s.pos(st.from.Latest), c.s.pos(end.Earliest)
-	c.printf(`<g class="bar %s"><title>%s</title>`, st.class, esc(st.title))
+	c.printf(`<g class="bar %s"><title>%s</title>`, st.class, esc(st.title()))
 	c.printf(`<rect class="may" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"/>`, x0, y, max(x1-x0, 1.5), height)
 	if st.certain && b > a {
 		c.printf(`<rect class="is" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"/>`, a, y, b-a, height)
@@ -389,18 +389,38 @@ func collect(lanes []lane, index map[string]int, name, second string, st stretch
 	return lanes
 }
 
+// barOfWindow and barOfRule are the titles of their bars.
+func barOfWindow(p Property, w Window) string {
+	s := windowTitle(p, w) + ": " + lengths(w) + "; from " + momentRange(w.Start)
+	if w.OpenedBy != nil {
+		s += ", opened by " + call(w.OpenedBy, nil)
+	}
+	if w.ClosedBy != nil {
+		s += ", closed by " + call(w.ClosedBy, nil)
+	}
+	return s
+}
+
+func barOfRule(b Bar) string {
+	s := b.Rule + ", managed"
+	if !b.Managed {
+		s = b.Rule + ", not managed"
+	}
+	s += ", from " + momentRange(b.From)
+	if b.To != nil {
+		s += " to " + momentRange(*b.To)
+	}
+	if !b.Certain {
+		s += "; may have been there"
+	}
+	return s
+}
+
 func (c *canvas) windowLanes(g Group) {
 	var lanes []lane
 	index := map[string]int{}
 	for _, p := range g.Properties {
 		for _, w := range p.Windows {
-			title := windowTitle(p, w) + ": " + lengths(w) + "; from " + momentRange(w.Start)
-			if w.OpenedBy != nil {
-				title += ", opened by " + call(w.OpenedBy, nil)
-			}
-			if w.ClosedBy != nil {
-				title += ", closed by " + call(w.ClosedBy, nil)
-			}
 			name := p.Name
 			if w.Subject != "" {
 				name += " " + w.Subject
@@ -410,7 +430,7 @@ func (c *canvas) windowLanes(g Group) {
 				text = "up to " + duration(w.PossibleSeconds)
 			}
 			lanes = collect(lanes, index, name, "", stretch{from: w.Start, to: w.End, class: "win " + w.Verdict.String(),
-				title: title, text: text, certain: w.Verdict == Violated})
+				title: func() string { return barOfWindow(p, w) }, text: text, certain: w.Verdict == Violated})
 		}
 	}
 	c.lanes("windows", "lane", 15, lanes)
@@ -421,7 +441,7 @@ func (c *canvas) needLanes(g Group) {
 	index := map[string]int{}
 	for _, n := range g.Needs {
 		lanes = collect(lanes, index, n.Port, "", stretch{from: n.From, to: n.To, class: "need",
-			title: n.Port + " needed: " + n.Why, certain: n.Certain})
+			title: func() string { return n.Port + " needed: " + n.Why }, certain: n.Certain})
 	}
 	c.lanes("needed", "port", 6, lanes)
 }
@@ -440,22 +460,19 @@ func (c *canvas) ruleLanes(g Group) {
 		return cmp.Compare(a.From.Earliest, b.From.Earliest)
 	})
 	for _, b := range bars {
+		if b.To != nil && c.s.outside(b.From.Earliest, b.To.Latest) {
+			continue
+		}
 		name, from, _ := strings.Cut(b.Rule, " from ")
 		if from != "" {
 			from = "from " + from
 		}
-		class, title := "managed", b.Rule+", managed"
+		class := "managed"
 		if !b.Managed {
-			class, title, from = "foreign", b.Rule+", not managed", from+" (not managed)"
+			class, from = "foreign", from+" (not managed)"
 		}
-		title += ", from " + momentRange(b.From)
-		if b.To != nil {
-			title += " to " + momentRange(*b.To)
-		}
-		if !b.Certain {
-			title += "; may have been there"
-		}
-		lanes = collect(lanes, index, name, from, stretch{from: b.From, to: b.To, class: class, title: title, certain: b.Certain})
+		lanes = collect(lanes, index, name, from, stretch{from: b.From, to: b.To, class: class,
+			title: func() string { return barOfRule(b) }, certain: b.Certain})
 	}
 	c.lanes("rules", "rule", 12, lanes)
 }

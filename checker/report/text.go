@@ -9,13 +9,13 @@ import (
 
 // TextOptions say how WriteText lays its output out.
 type TextOptions struct {
-	// Width is the number of columns of a line: 40 to 100; 0 means 100.
+	// Width is the number of columns of a line: 80 to 100; 0 means 100.
 	Width int
 	// Color turns terminal colours on. The caller decides, by the terminal and NO_COLOR.
 	Color bool
 }
 
-const minWidth, maxWidth = 40, 100
+const minWidth, maxWidth = 80, 100
 
 // WriteText writes the report for a terminal: the verdict in one line, then each group, then what was read. Every
 // string of the capture is escaped so that it cannot steer a terminal; times are in UTC.
@@ -45,7 +45,7 @@ func verdictStyle(v Verdict) string {
 
 func (p *page) heading(s string) {
 	p.line("")
-	p.line(p.style(s, bold))
+	p.hanging("", s, bold)
 }
 
 func (p *page) group(g Group) {
