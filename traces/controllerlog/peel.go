@@ -21,10 +21,8 @@ type wrapped struct {
 }
 
 var (
-	ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
-	// criLine is the format of containers' logs on a node (Kubernetes: CRI logging).
-	criLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S+) (stdout|stderr) ([FP]) (.*)$`)
-	podOf   = regexp.MustCompile(`^\[pod/([^/\]]+)/[^\]]*\]$`)
+	ansi  = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+	podOf = regexp.MustCompile(`^\[pod/([^/\]]+)/[^\]]*\]$`)
 )
 
 const (
@@ -40,10 +38,8 @@ func peel(line []byte) ([]byte, wrapped) {
 		line = ansi.ReplaceAll(line, nil)
 	}
 	line = bytes.TrimRight(line, "\r\n")
-	if cri := criLine.FindSubmatch(line); cri != nil {
-		w.setTime(string(cri[1]))
-		w.stream, w.partial = string(cri[2]), cri[3][0] == 'P'
-		return cri[4], w
+	if text, ok := unwrapCRI(line, &w); ok {
+		return text, w
 	}
 	line = bytes.TrimSpace(line)
 	if text, ok := unwrapJSON(line, &w); ok {
@@ -58,6 +54,21 @@ func peel(line []byte) ([]byte, wrapped) {
 		return text, w
 	}
 	return line[start:], w
+}
+
+// unwrapCRI takes a line out of the format of containers' logs on a node: time, stream, P for a part or F for the rest.
+func unwrapCRI(line []byte, w *wrapped) ([]byte, bool) {
+	if len(line) == 0 || line[0] < '0' || line[0] > '9' {
+		return nil, false
+	}
+	clock, rest, _ := bytes.Cut(line, []byte(" "))
+	stream, rest, _ := bytes.Cut(rest, []byte(" "))
+	if string(stream) != "stdout" && string(stream) != "stderr" || len(rest) < 2 || rest[1] != ' ' || rest[0] != 'F' && rest[0] != 'P' {
+		return nil, false
+	}
+	w.setTime(string(clock))
+	w.stream, w.partial = string(stream), rest[0] == 'P'
+	return rest[2:], true
 }
 
 // textStart finds where the controller's own text begins, or -1: at a brace, at zap's console columns, or at klog's header.
@@ -142,6 +153,9 @@ func unwrapJSON(line []byte, w *wrapped) ([]byte, bool) {
 	if !bytes.Contains(line, []byte(`"log"`)) && !bytes.Contains(line, []byte(`"message"`)) {
 		return nil, false
 	}
+	if msg, ok := escapedMessage(line); ok && lookup(msg) == nil {
+		return nil, false
+	}
 	var outer struct {
 		Log, Message, Stream, Time, LogTag string
 		PodName                            string
@@ -173,4 +187,20 @@ func unwrapJSON(line []byte, w *wrapped) ([]byte, bool) {
 		inner = ansi.ReplaceAll(inner, nil)
 	}
 	return bytes.TrimRight(inner, "\r\n"), true
+}
+
+// escapedMessage finds the value of "msg" in a line that is inside of a JSON string, as topMessage does, so that lines
+// of no interest need not be decoded.
+func escapedMessage(line []byte) (string, bool) {
+	const key = `\"msg\":\"`
+	i := bytes.Index(line, []byte(key))
+	if i < 0 {
+		return "", false
+	}
+	rest := line[i+len(key):]
+	end := bytes.IndexByte(rest, '\\')
+	if end < 0 {
+		return "", false
+	}
+	return strings.TrimSpace(string(rest[:end])), true
 }
