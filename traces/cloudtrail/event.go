@@ -62,8 +62,10 @@ func (rd *reading) event(e object, format string) (reason string) {
 	op.Return = traces.At(at).Add(resolution + rd.options.Skew)
 	if problem != "" {
 		op.Unclear = true
-		if rd.counts.unclear++; rd.counts.firstUnclear == "" {
-			rd.counts.firstUnclear = rd.position + ": " + problem
+		if op.Outcome == traces.Succeeded {
+			if rd.counts.unclear++; rd.counts.firstUnclear == "" {
+				rd.counts.firstUnclear = rd.position + ": " + problem
+			}
 		}
 	}
 	rd.add(op, e)

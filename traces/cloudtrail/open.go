@@ -91,7 +91,7 @@ func (rd *reading) openWrapper(o object, format string, depth int) (reason strin
 			continue
 		}
 		if s, isText := inner.(string); isText {
-			if _, ok := parseMessage(s); !ok {
+			if inner, ok = parseMessage(s); !ok {
 				continue
 			}
 		} else if m, isObject := inner.(map[string]any); !isObject || len(m) == 0 {
