@@ -64,6 +64,9 @@ type Operation struct {
 	// Call and Return are the interval in which the call took effect, both included. Return is Forever for a call
 	// without an answer.
 	Call, Return Instant
+	// Stamp is the time that the source itself writes for the call, where it is coarser than the interval's bounds: the
+	// second of a CloudTrail event. Merge sets it; 0 where there is none.
+	Stamp Instant
 	// After is the index, in History.Operations, of the operation that the same caller finished before it sent this
 	// one, where the source proves it (the lines of one controller log); -1 where it does not. It orders calls
 	// whose intervals overlap only because the source's clock is coarse.

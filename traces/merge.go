@@ -22,7 +22,7 @@ const (
 // those of a file that was given twice. Processes that share a call become one process.
 func Merge(h *History, tolerance time.Duration) *History {
 	if len(h.Inputs) == 1 {
-		return sortedCopy(h)
+		return sortedCopy(h, tolerance)
 	}
 	m := merger{h: h, tolerance: tolerance, to: make([]int, len(h.Operations)), processes: map[string]string{}}
 	m.out.Inputs = slices.Clone(h.Inputs)
@@ -112,6 +112,9 @@ func (m *merger) add(class int) {
 		}
 		m.to[i] = len(m.out.Operations)
 		m.out.Operations = append(m.out.Operations, *op)
+		if class == 2 && op.Call != Beginning {
+			m.out.Operations[m.to[i]].Stamp = op.Call.Add(m.tolerance)
+		}
 	}
 	for i := range m.to {
 		if m.to[i] < 0 {
@@ -205,6 +208,9 @@ func (m *merger) join(i int, op *Operation) {
 	if base.Outcome == Pending || base.Outcome == Failed && !isAWSCode(base.Error) && op.Outcome != Pending {
 		base.Outcome, base.Error = op.Outcome, op.Error
 	}
+	if m.class(op) == 2 && m.class(base) == 1 {
+		base.Stamp = op.Call.Add(m.tolerance)
+	}
 	base.EventID = cmp.Or(base.EventID, op.EventID)
 	base.RequestID = cmp.Or(base.RequestID, op.RequestID)
 	if base.Caller == nil || base.Caller.Role == "" && op.Caller != nil {
@@ -241,12 +247,15 @@ func (m *merger) root(p string) string {
 }
 
 // sortedCopy is Merge for a single input, of which no two records can be of one call.
-func sortedCopy(h *History) *History {
+func sortedCopy(h *History, tolerance time.Duration) *History {
 	m := merger{h: h, processes: map[string]string{}}
 	m.out = History{Operations: slices.Clone(h.Operations), Inputs: slices.Clone(h.Inputs), Header: h.Header}
 	m.to = make([]int, len(h.Operations))
 	for i := range m.to {
 		m.to[i] = i
+		if op := &m.out.Operations[i]; m.class(op) == 2 && op.Call != Beginning {
+			op.Stamp = op.Call.Add(tolerance)
+		}
 	}
 	m.link()
 	m.observations()

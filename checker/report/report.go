@@ -151,6 +151,9 @@ type Window struct {
 	ClosedBy        *Ref    `json:"closed_by"`
 	Subject         string  `json:"subject"` // for covered: the port, "tcp 8025"; empty for never-empty
 	Text            string  `json:"text"`    // what else is to be said of it
+	// From and To are the instants that people write for Start and End: those that the sources wrote.
+	From Instant `json:"-"`
+	To   Instant `json:"-"`
 }
 
 // Ref names an operation.

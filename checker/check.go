@@ -1,0 +1,643 @@
+// Package checker turns a capture into a report: it merges what the sources saw, splits it by security group, has every
+// property judged over all orders, and says who did what, what the verdict rests on, and what is missing.
+package checker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"linearize.example/checker/linear"
+	"linearize.example/checker/orders"
+	"linearize.example/checker/property"
+	"linearize.example/checker/report"
+	"linearize.example/traces"
+	"linearize.example/traces/capture"
+)
+
+// Options say what to judge and how.
+type Options struct {
+	// RepairBound is the time within which drift has to be repaired.
+	RepairBound time.Duration
+	// Groups are the ids of the groups to judge; none means every group with a managed rule.
+	Groups []string
+	// Managed matches descriptions of managed rules; nil means the controller's own test.
+	Managed *regexp.Regexp
+	// Need is Proven where what rests on assumed needs is at most possible.
+	Need property.Need
+	// Contract lets the release's order of authorize and revoke decide where nothing else does.
+	Contract bool
+	// ClockSkew is what the readers widened intervals by; calls of two sources may be this far apart.
+	ClockSkew time.Duration
+	// Since and Until bound the operations; zero values do not.
+	Since, Until traces.Instant
+	// Timeout bounds the time for all groups together; 0 means none.
+	Timeout time.Duration
+	// MinWindow hides shorter windows; they count all the same.
+	MinWindow time.Duration
+	// Settle is how long after the last change leftovers count against tight.
+	Settle time.Duration
+	// Rows bounds the timeline of a group.
+	Rows   int
+	Budget orders.Budget
+	// Initial and Bindings were given by the user; HasBindings tells none from not given.
+	Initial     []traces.Snapshot
+	Bindings    []traces.Binding
+	HasBindings bool
+	// Progress, if not nil, is told what is being judged.
+	Progress func(group string, done, of int)
+}
+
+// DefaultOptions are those of the tool.
+func DefaultOptions() Options {
+	return Options{RepairBound: 5 * time.Minute, ClockSkew: time.Second, Until: traces.Forever, Since: traces.Beginning,
+		Settle: time.Minute, Rows: 400}
+}
+
+// Check judges a capture.
+func Check(ctx context.Context, c *capture.Capture, opt Options) *report.Report {
+	if opt.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, opt.Timeout)
+		defer cancel()
+	}
+	prepared := prepare(c, opt)
+	r := &report.Report{Schema: report.Schema, Verdict: report.Holds, Options: optionsOf(opt)}
+	for _, in := range prepared.history.Inputs {
+		r.Inputs = append(r.Inputs, report.Input{Path: in.Path, Format: in.Format, Records: in.Records, Used: in.Used,
+			Duplicates: in.Duplicates, Irrelevant: in.Irrelevant, Rejected: in.Rejected, Rejections: in.Rejections})
+	}
+	for i, g := range prepared.groups {
+		if opt.Progress != nil {
+			opt.Progress(g.capture.Group, i, len(prepared.groups))
+		}
+		j := judgement{p: prepared, g: g, opt: opt}
+		r.Groups = append(r.Groups, j.run(ctx))
+	}
+	summarize(r, prepared)
+	return r
+}
+
+func optionsOf(opt Options) []report.Option {
+	need := "assumed"
+	if opt.Need == property.Proven {
+		need = "proven"
+	}
+	list := []report.Option{
+		{Name: "repair-bound", Value: opt.RepairBound.String()},
+		{Name: "need", Value: need},
+		{Name: "clock-skew", Value: opt.ClockSkew.String()},
+	}
+	add := func(name string, given bool, value string) {
+		if given {
+			list = append(list, report.Option{Name: name, Value: value})
+		}
+	}
+	add("sg", len(opt.Groups) > 0, strings.Join(opt.Groups, ","))
+	add("managed", opt.Managed != nil, fmt.Sprint(opt.Managed))
+	add("contract", opt.Contract, "true")
+	add("initial", len(opt.Initial) > 0, fmt.Sprintf("%d groups", len(opt.Initial)))
+	add("bindings", opt.HasBindings, fmt.Sprintf("%d bindings", len(opt.Bindings)))
+	add("since", opt.Since != traces.Beginning, opt.Since.String())
+	add("until", opt.Until != traces.Forever, opt.Until.String())
+	add("min-window", opt.MinWindow > 0, opt.MinWindow.String())
+	add("timeout", opt.Timeout > 0, opt.Timeout.String())
+	return list
+}
+
+// prepared is a capture split by group.
+type prepared struct {
+	history  *traces.History
+	releases map[string]property.Release
+	callers  map[string]*traces.Caller
+	groups   []*group
+	unjudged int // groups without managed rules that were left out
+	from, to traces.Instant
+}
+
+// group is one group's part of the capture.
+type group struct {
+	capture property.Capture
+	// whole maps its operations to those of the merged history.
+	whole        []int
+	observations []traces.Observation
+}
+
+// prepare merges, resolves rule ids, cuts to the time asked for, and splits by group.
+func prepare(c *capture.Capture, opt Options) *prepared {
+	p := &prepared{history: traces.Merge(c.History, opt.ClockSkew)}
+	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...)
+	p.history.Operations = within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt)
+	p.bounds(opt)
+	p.identify()
+	bindings, hasBindings := opt.Bindings, opt.HasBindings
+	if len(c.Bindings) > 0 {
+		bindings, hasBindings = append(slices.Clone(bindings), c.Bindings...), true
+	}
+	for _, id := range p.choose(opt) {
+		g := &group{capture: property.Capture{Group: id, From: p.from, To: p.to, Releases: p.releases,
+			Bindings: bindings, HasBindings: hasBindings}}
+		for _, s := range snapshots {
+			if s.Group == id {
+				snapshot := s
+				g.capture.Snapshot = &snapshot
+			}
+		}
+		p.groups = append(p.groups, g)
+	}
+	p.split()
+	return p
+}
+
+// within drops what is over before Since or begins after Until.
+func within(ops []traces.Operation, opt Options) []traces.Operation {
+	if opt.Since == traces.Beginning && opt.Until == traces.Forever {
+		return ops
+	}
+	place := make([]int, len(ops))
+	var kept []traces.Operation
+	for i, op := range ops {
+		place[i] = -1
+		if op.Return >= opt.Since && op.Call <= opt.Until {
+			place[i] = len(kept)
+			kept = append(kept, op)
+		}
+	}
+	for i := range kept {
+		if a := kept[i].After; a >= 0 {
+			kept[i].After = place[a]
+		}
+	}
+	return kept
+}
+
+// bounds finds the first and the last instant of the capture.
+func (p *prepared) bounds(opt Options) {
+	p.from, p.to = traces.Forever, traces.Beginning
+	meet := func(i traces.Instant) {
+		if i != traces.Beginning && i != traces.Forever {
+			p.from, p.to = min(p.from, i), max(p.to, i)
+		}
+	}
+	for i := range p.history.Operations {
+		meet(p.history.Operations[i].Call)
+		meet(p.history.Operations[i].Return)
+	}
+	for _, ob := range p.history.Observations {
+		meet(ob.Earliest)
+		meet(ob.Latest)
+	}
+	if p.from > p.to {
+		p.from, p.to = 0, 0
+	}
+	if opt.Since != traces.Beginning {
+		p.from = max(p.from, opt.Since)
+	}
+	if opt.Until != traces.Forever {
+		p.to = min(p.to, opt.Until)
+	}
+}
+
+// identify finds out which processes are controllers, and of which release.
+func (p *prepared) identify() {
+	p.releases, p.callers = map[string]property.Release{}, map[string]*traces.Caller{}
+	for i := range p.history.Operations {
+		op := &p.history.Operations[i]
+		if op.Caller != nil && p.callers[op.Process] == nil {
+			p.callers[op.Process] = op.Caller
+		}
+		if _, known := p.releases[op.Process]; known && op.Caller == nil {
+			continue
+		}
+		r := property.Release{Controller: true}
+		if c := op.Caller; c != nil {
+			if c.Role != "" {
+				r.Role = c.Account + "/" + c.Role
+			}
+			if c.UserAgent != "" {
+				r.Version, r.Controller = property.FromUserAgent(c.UserAgent)
+			}
+		}
+		if before := p.releases[op.Process]; before.Version != (property.Version{}) {
+			continue
+		}
+		p.releases[op.Process] = r
+	}
+}
+
+func isTargetCall(op *traces.Operation) bool {
+	return op.Op == traces.RegisterTargets || op.Op == traces.DeregisterTargets
+}
+
+// choose lists the groups to judge: those asked for, else those with a managed rule, else all that were changed.
+func (p *prepared) choose(opt Options) []string {
+	if len(opt.Groups) > 0 {
+		return slices.Compact(slices.Sorted(slices.Values(opt.Groups)))
+	}
+	managed, others := map[string]bool{}, map[string]bool{}
+	isManaged := property.Managed
+	if opt.Managed != nil {
+		isManaged = opt.Managed.MatchString
+	}
+	for i := range p.history.Operations {
+		op := &p.history.Operations[i]
+		if op.Group == "" || isTargetCall(op) {
+			continue
+		}
+		some := slices.ContainsFunc(op.Permissions, func(p traces.Permission) bool { return isManaged(p.Description) }) ||
+			slices.ContainsFunc(op.View, func(p traces.Permission) bool { return isManaged(p.Description) })
+		switch {
+		case some:
+			managed[op.Group] = true
+		case op.Op != traces.DescribeSecurityGroups && op.Op != traces.DescribeSecurityGroupRules:
+			others[op.Group] = true
+		}
+	}
+	if len(managed) == 0 {
+		managed, others = others, nil
+	}
+	for id := range others {
+		if !managed[id] {
+			p.unjudged++
+		}
+	}
+	ids := make([]string, 0, len(managed))
+	for id := range managed {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// split hands every operation to the groups that it concerns. A call on targets does not name a group: it concerns those
+// whose rules its caller manages, and of several of them those that have a rule for its port.
+func (p *prepared) split() {
+	ops := p.history.Operations
+	byID := map[string]*group{}
+	owners := map[string][]*group{}
+	ports := map[*group]map[int32]bool{}
+	for _, g := range p.groups {
+		byID[g.capture.Group] = g
+		ports[g] = map[int32]bool{}
+	}
+	ranges := map[*group][]traces.Rule{}
+	for i := range ops {
+		g := byID[ops[i].Group]
+		if g == nil || isTargetCall(&ops[i]) {
+			continue
+		}
+		if !slices.Contains(owners[ops[i].Process], g) {
+			owners[ops[i].Process] = append(owners[ops[i].Process], g)
+		}
+		for _, perm := range ops[i].Permissions {
+			if !slices.Contains(ranges[g], perm.Rule) && len(ranges[g]) < 1000 {
+				ranges[g] = append(ranges[g], perm.Rule)
+			}
+		}
+	}
+	groupsOf := func(op *traces.Operation) []*group {
+		if len(p.groups) == 1 {
+			if !p.releases[op.Process].Controller {
+				return nil
+			}
+			return p.groups
+		}
+		mine := owners[op.Process]
+		var fitting []*group
+		for _, g := range mine {
+			for _, t := range op.Targets {
+				if slices.ContainsFunc(ranges[g], func(r traces.Rule) bool {
+					return r.Protocol == "-1" || r.FromPort <= t.Port && t.Port <= r.ToPort
+				}) {
+					fitting = append(fitting, g)
+					break
+				}
+			}
+		}
+		if len(fitting) > 0 {
+			return fitting
+		}
+		return mine
+	}
+	place := map[*group]map[int]int{}
+	for i := range ops {
+		op := &ops[i]
+		var to []*group
+		switch {
+		case isTargetCall(op):
+			to = groupsOf(op)
+		case byID[op.Group] != nil:
+			to = []*group{byID[op.Group]}
+		}
+		for _, g := range to {
+			copied := *op
+			copied.After = -1
+			for a := op.After; a >= 0; a = ops[a].After {
+				if j, known := place[g][a]; known {
+					copied.After = j
+					break
+				}
+			}
+			if op.After >= 0 || i+1 < len(ops) {
+				if place[g] == nil {
+					place[g] = map[int]int{}
+				}
+			}
+			place[g][i] = len(g.capture.Operations)
+			g.capture.Operations = append(g.capture.Operations, copied)
+			g.whole = append(g.whole, i)
+		}
+	}
+	for _, ob := range p.history.Observations {
+		for _, g := range p.groups {
+			if ob.Group != "" && ob.Group != g.capture.Group {
+				continue
+			}
+			g.observations = append(g.observations, ob)
+			if ob.Kind == traces.Skipped {
+				g.capture.Skips = append(g.capture.Skips, ob)
+			}
+		}
+	}
+}
+
+// judgement is the work on one group.
+type judgement struct {
+	p   *prepared
+	g   *group
+	opt Options
+	ctx context.Context
+	r   *property.Result
+	out report.Group
+}
+
+func (j *judgement) run(ctx context.Context) report.Group {
+	j.ctx = ctx
+	c := &j.g.capture
+	opt := property.Options{Managed: j.opt.Managed, Contract: j.opt.Contract, Settle: j.opt.Settle, Budget: j.opt.Budget}
+	j.r = property.Judge(ctx, c, opt)
+	from, to := c.From, c.To
+	j.out = report.Group{GroupID: c.Group, Operations: len(c.Operations), From: &from, To: &to}
+	j.properties()
+	j.linearity(ctx)
+	j.processes()
+	j.restsOn()
+	j.findings()
+	j.timeline()
+	return j.out
+}
+
+// linearity asks Porcupine, and measures the reads.
+func (j *judgement) linearity(ctx context.Context) {
+	ops := j.g.capture.Operations
+	initial := linear.Initial{Rules: map[traces.Rule]linear.Presence{}, Others: linear.Absent}
+	start := j.r.Start()
+	switch {
+	case j.g.capture.Snapshot != nil:
+		for _, r := range j.g.capture.Snapshot.Rules {
+			initial.Rules[r.Rule] = linear.Present
+		}
+	case start != nil && j.r.CertainStart():
+		for _, p := range j.r.Rules(start, false) {
+			initial.Rules[p.Rule] = linear.Present
+		}
+	default:
+		initial.Others = linear.Maybe
+	}
+	opt := linear.Options{Lenient: j.r.Lenient}
+	var sg []traces.Operation
+	place := make([]int, len(ops))
+	for i := range ops {
+		place[i] = -1
+		if isTargetCall(&ops[i]) {
+			continue
+		}
+		place[i] = len(sg)
+		sg = append(sg, ops[i])
+	}
+	for i := range sg {
+		for a := sg[i].After; ; a = ops[a].After {
+			if a < 0 || place[a] >= 0 {
+				sg[i].After = -1
+				if a >= 0 {
+					sg[i].After = place[a]
+				}
+				break
+			}
+		}
+	}
+	result := linear.Check(ctx, sg, initial, opt)
+	lag := linear.ReadLag(ctx, sg, initial, opt)
+	l := report.Linearity{Result: result.All.String(), Mutations: result.Mutations.String(), Detail: result.Detail,
+		Reads: len(lag.Reads), StaleReads: lag.Stale, MaxReadLagSeconds: max(lag.Max, lag.Joint).Seconds()}
+	for _, read := range lag.Reads {
+		if read.Lag > 0 {
+			l.ReadLags = append(l.ReadLags, report.ReadLag{ID: read.ID, Seconds: read.Lag.Seconds()})
+		}
+	}
+	if len(lag.Reads) > 0 {
+		l.Quantiles = &report.Quantiles{Median: lag.Median, P90: lag.P90, P99: lag.P99, Max: lag.Max.Seconds()}
+	}
+	if l.Detail == "" {
+		l.Detail = readsInWords(lag)
+	}
+	j.out.Linearity = l
+	if f := result.Failed; f != nil && result.Mutations == linear.NotLinearizable {
+		j.out.Visualization = f.Visualization
+	}
+	if s := j.r.Stuck; s != nil {
+		u := &report.Unordered{Explained: s.Explained, Refusals: s.Refusals}
+		if s.Op >= 0 {
+			u.At = j.ref(s.Op)
+		}
+		for _, state := range s.States {
+			u.States = append(u.States, "{"+strings.Join(ruleTexts(state), ", ")+"}")
+		}
+		j.out.Unordered = u
+	}
+	// The two engines judge the same question; if they ever differ, neither is to be believed.
+	mine := j.r.Err == nil
+	if mine && (result.Mutations == linear.NotLinearizable) != (j.r.Stuck != nil) && result.Mutations != linear.Unknown &&
+		len(j.r.Unclear) == 0 && j.g.capture.Snapshot == nil && j.r.CertainStart() {
+		j.disagree(result)
+	}
+}
+
+// disagree withdraws the verdicts.
+func (j *judgement) disagree(result linear.Result) {
+	for i := range j.out.Properties {
+		j.out.Properties[i].Verdict = report.Unknown
+		j.out.Properties[i].Reason = "the search over orders and Porcupine disagree (" + result.Mutations.String() + "); please report this capture"
+	}
+}
+
+func readsInWords(lag linear.LagReport) string {
+	switch {
+	case len(lag.Reads) == 0:
+		return "no describe with its answer was recorded"
+	case lag.Unexplained > 0:
+		return fmt.Sprintf("%d of %d describes saw rules that no order of the recorded calls gives: somebody whose calls are not recorded changes the group", lag.Unexplained, len(lag.Reads))
+	case lag.Stale > 0:
+		return fmt.Sprintf("%d of %d describes were answered from an old version", lag.Stale, len(lag.Reads))
+	}
+	return fmt.Sprintf("none of %d describes was answered from an old version", len(lag.Reads))
+}
+
+// ruleTexts prints permissions, one text each.
+func ruleTexts(permissions []traces.Permission) []string {
+	texts := make([]string, len(permissions))
+	for i, p := range permissions {
+		texts[i] = p.Rule.String()
+	}
+	return texts
+}
+
+// processes lists the callers.
+func (j *judgement) processes() {
+	count := map[string]int{}
+	for i := range j.g.capture.Operations {
+		count[j.g.capture.Operations[i].Process]++
+	}
+	ids := make([]string, 0, len(count))
+	for id := range count {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b))
+	})
+	for _, id := range ids {
+		rel := j.p.releases[id]
+		out := report.Process{ID: id, Operations: count[id], Controller: rel.Controller && rel.Version != property.Version{}}
+		if out.Controller {
+			out.Release = rel.Version.String()
+		}
+		if c := j.p.callers[id]; c != nil {
+			out.Role, out.Session, out.SessionStart = c.Role, c.Session, c.SessionStart
+			out.AccessKeyID, out.UserAgent, out.SourceAddress = c.AccessKeyID, c.UserAgent, c.SourceAddress
+		}
+		j.out.Processes = append(j.out.Processes, out)
+	}
+}
+
+// restsOn lists what the verdict rests on, and what narrowed the orders down.
+func (j *judgement) restsOn() {
+	j.out.Assumptions = append(j.out.Assumptions, j.r.Assumptions...)
+	if j.r.Lenient {
+		j.out.Assumptions = append(j.out.Assumptions, "the group is in a default VPC: a revoke of absent rules succeeds, or the results cannot be explained")
+	}
+	whys := make([]string, 0, len(j.r.Settled))
+	for why := range j.r.Settled {
+		whys = append(whys, why)
+	}
+	slices.Sort(whys)
+	for _, why := range whys {
+		n := j.r.Settled[why]
+		pairs := "pairs of calls"
+		if n == 1 {
+			pairs = "pair of calls"
+		}
+		j.out.SettledBy = append(j.out.SettledBy, fmt.Sprintf("%s orders %d %s", why, n, pairs))
+	}
+}
+
+// ref names an operation of the group.
+func (j *judgement) ref(i int) report.Ref {
+	op := &j.g.capture.Operations[i]
+	return report.Ref{ID: op.ID, Process: op.Process, Summary: callSummary(op), Who: who(op.Caller), Sources: j.sources(op.Sources)}
+}
+
+func (j *judgement) refOrNil(i int) *report.Ref {
+	if i < 0 {
+		return nil
+	}
+	r := j.ref(i)
+	return &r
+}
+
+func (j *judgement) sources(sources []traces.Source) []string {
+	var list []string
+	for _, s := range sources {
+		list = append(list, j.p.history.Inputs[s.Input].Path+" "+s.Position)
+	}
+	return list
+}
+
+// who describes a caller in words.
+func who(c *traces.Caller) string {
+	if c == nil {
+		return ""
+	}
+	var parts []string
+	add := func(label, value string) {
+		if value != "" {
+			parts = append(parts, strings.TrimSpace(label+" "+value))
+		}
+	}
+	add("role", c.Role)
+	add("session", c.Session)
+	add("since", c.SessionStart)
+	add("key", c.AccessKeyID)
+	add("agent", c.UserAgent)
+	add("from", c.SourceAddress)
+	add("invoked by", c.InvokedBy)
+	return strings.Join(parts, ", ")
+}
+
+// callSummary says what a call asked for: "revoke tcp 3000-3008".
+func callSummary(op *traces.Operation) string {
+	verb := map[string]string{
+		traces.AuthorizeSecurityGroupIngress: "authorize", traces.RevokeSecurityGroupIngress: "revoke",
+		traces.ModifySecurityGroupRules: "modify", traces.UpdateSecurityGroupRuleDescriptionsIngress: "describe anew",
+		traces.CreateSecurityGroup: "create the group", traces.DeleteSecurityGroup: "delete the group",
+		traces.DescribeSecurityGroups: "describe", traces.DescribeSecurityGroupRules: "describe rules",
+		traces.RegisterTargets: "register", traces.DeregisterTargets: "deregister",
+	}[op.Op]
+	if verb == "" {
+		verb = op.Op
+	}
+	var what []string
+	sources := map[string]bool{}
+	for _, p := range op.Permissions {
+		sources[p.Source] = true
+	}
+	for _, p := range op.Permissions {
+		if len(sources) > 1 {
+			what = append(what, p.Rule.String())
+		} else {
+			what = append(what, p.Ports())
+		}
+	}
+	for _, u := range op.Updates {
+		what = append(what, u.ID+" to "+u.Rule.String())
+	}
+	for _, t := range op.Targets {
+		what = append(what, fmt.Sprintf("%s:%d", t.ID, t.Port))
+	}
+	if len(what) == 0 {
+		what = op.RuleIDs
+	}
+	const most = 8
+	if len(what) > most {
+		what = append(slices.Clone(what[:most]), fmt.Sprintf("and %d more", len(what)-most))
+	}
+	text := verb
+	if len(what) > 0 {
+		text += " " + strings.Join(what, ", ")
+	}
+	if op.TargetGroup != "" {
+		text += " of " + targetGroupName(op.TargetGroup)
+	}
+	return text
+}
+
+// targetGroupName is the name inside of a target group's ARN.
+func targetGroupName(arn string) string {
+	if parts := strings.Split(arn, "/"); len(parts) >= 3 {
+		return parts[len(parts)-2]
+	}
+	return arn
+}

@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"linearize.example/checker/report"
+	"linearize.example/traces"
+	"linearize.example/traces/capture"
+)
+
+// Minimize returns a smallest part of a capture whose verdict is violated: a history of its own, from which no operation
+// and no observation can be left out without the first violated property of r ceasing to be violated. It is found by
+// delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002). The context bounds
+// the search; what was reached by then is returned.
+func Minimize(ctx context.Context, c *capture.Capture, opt Options, r *report.Report) (*traces.History, error) {
+	group, name := firstViolated(r)
+	if name == "" {
+		return nil, errors.New("nothing is violated, so that there is nothing to minimize")
+	}
+	opt.Groups, opt.Progress, opt.Rows = []string{group}, nil, 1
+	merged := traces.Merge(c.History, opt.ClockSkew)
+	merged.Operations = traces.ResolveRuleIDs(merged.Operations, append(slices.Clone(opt.Initial), c.Snapshots...))
+	violates := func(h *traces.History) bool {
+		judged := Check(ctx, &capture.Capture{History: h, Snapshots: c.Snapshots, Bindings: c.Bindings}, opt)
+		for _, g := range judged.Groups {
+			for _, p := range g.Properties {
+				if p.Name == name && p.Verdict == report.Violated {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	// Indices 0 to n-1 are operations, those behind are observations.
+	n := len(merged.Operations)
+	all := make([]int, 0, n+len(merged.Observations))
+	for i := range n {
+		if op := &merged.Operations[i]; op.Group == group || isTargetCall(op) {
+			all = append(all, i)
+		}
+	}
+	for i := range merged.Observations {
+		all = append(all, n+i)
+	}
+	part := func(keep []int) *traces.History {
+		h := &traces.History{Header: merged.Header, Inputs: merged.Inputs}
+		place := map[int]int{}
+		for _, i := range keep {
+			if i >= n {
+				h.Observations = append(h.Observations, merged.Observations[i-n])
+				continue
+			}
+			op := merged.Operations[i]
+			a := op.After
+			for op.After = -1; a >= 0; a = merged.Operations[a].After {
+				if p, kept := place[a]; kept {
+					op.After = p
+					break
+				}
+			}
+			place[i] = len(h.Operations)
+			h.Operations = append(h.Operations, op)
+		}
+		return h
+	}
+	if !violates(part(all)) {
+		return nil, errors.New("the group alone does not show the violation")
+	}
+	for size := max(1, len(all)/2); ; {
+		smaller := false
+		for at := 0; at < len(all) && ctx.Err() == nil; {
+			without := append(slices.Clone(all[:at]), all[min(len(all), at+size):]...)
+			if len(without) > 0 && violates(part(without)) {
+				all, smaller = without, true
+				continue
+			}
+			at += size
+		}
+		if ctx.Err() != nil || size == 1 && !smaller {
+			break
+		}
+		if !smaller || size > len(all) {
+			size = max(1, min(size, len(all))/2)
+		}
+	}
+	return part(all), nil
+}
+
+// firstViolated names the first property that is violated, and its group.
+func firstViolated(r *report.Report) (group, name string) {
+	for _, g := range r.Groups {
+		for _, p := range g.Properties {
+			if p.Verdict == report.Violated {
+				return g.GroupID, p.Name
+			}
+		}
+	}
+	return "", ""
+}

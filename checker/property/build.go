@@ -1,0 +1,540 @@
+package property
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"linearize.example/checker/orders"
+	"linearize.example/traces"
+)
+
+// sameReconcile is how far apart two calls of one process may be to be taken for parts of one reconcile. An API call of
+// EC2 takes tens to hundreds of milliseconds; CloudTrail's seconds and its skew are added by the intervals.
+const sameReconcile = 5 * time.Second
+
+// problem is a capture prepared for package orders.
+type problem struct {
+	c       *Capture
+	opt     Options
+	u       *universe
+	effects []effect
+	ops     []orders.Operation
+	// source is the index in Capture.Operations of each operation, or -1 for what is no call.
+	source  []int
+	initial []orders.State
+	// worst says how optional operations that nothing refers to any more are taken: true, so that properties suffer.
+	worst bool
+
+	owners map[int]map[string]bool // port → roles that granted rules that begin or end there
+	opened map[int32][]int         // managed rule → ports that it opens
+	peers  map[[2]string]orders.State
+
+	assumed     map[traces.Rule][]int32 // managed rule → the reasons that are assumed with it
+	anyPort     int32                   // the assumed reason without a port, plus one; 0 for none
+	targetCalls []targetCall
+	places      []int32 // index in Capture.Operations → index in ops, plus one
+
+	optional bool  // some operation may never have taken effect
+	never    int32 // a fact that is never true
+	viewed   int   // one more than the rules that a describe showed before any mutation; 0 without one
+
+	on          []int32        // reasons that are given at the beginning
+	settled     map[string]int // what narrowed the orders down → how many pairs
+	unclear     []int          // operations of unknown effect
+	assumptions []string
+}
+
+// build prepares the capture.
+func build(c *Capture, opt Options, worst bool) *problem {
+	p := &problem{c: c, opt: opt, u: newUniverse(), worst: worst, settled: map[string]int{}}
+	p.number()
+	p.proveNeeds()
+	p.assumeNeeds()
+	for i := range c.Operations {
+		p.addCall(i)
+	}
+	p.u.seal()
+	p.bindNeeds()
+	p.order()
+	p.begin()
+	p.resolveOptional()
+	p.sortOperations()
+	return p
+}
+
+func (p *problem) isManaged(description string) bool {
+	if p.opt.Managed != nil {
+		return p.opt.Managed.MatchString(description)
+	}
+	return Managed(description)
+}
+
+// managedPermission reports whether a permission is the controller's own. A revoke need not repeat the description; the
+// controller revokes nothing but managed rules.
+func (p *problem) managedPermission(op *traces.Operation, perm traces.Permission) bool {
+	if perm.Description == "" && op.Op == traces.RevokeSecurityGroupIngress {
+		r, known := p.c.Releases[op.Process]
+		return known && r.Controller && r.Version != Version{}
+	}
+	return p.isManaged(perm.Description)
+}
+
+// number gives every rule that the capture names its facts, in the order of appearance.
+func (p *problem) number() {
+	add := func(perm traces.Permission, managed bool) {
+		it := p.u.rule(perm.Rule)
+		if managed {
+			p.u.markManaged(it)
+		}
+	}
+	if p.c.Snapshot != nil {
+		for _, r := range p.c.Snapshot.Rules {
+			add(r.Permission, p.isManaged(r.Description))
+		}
+	}
+	for i := range p.c.Operations {
+		op := &p.c.Operations[i]
+		for _, perm := range op.Permissions {
+			add(perm, p.managedPermission(op, perm))
+		}
+		for _, perm := range op.Unknown {
+			add(perm, false)
+		}
+		for _, r := range op.Revoked {
+			add(r.Permission, p.isManaged(r.Description))
+		}
+		for _, r := range op.Updates {
+			add(r.Permission, p.isManaged(r.Description))
+		}
+		for _, perm := range op.View {
+			add(perm, p.isManaged(perm.Description))
+		}
+	}
+}
+
+// addCall turns a call into an operation with an effect.
+func (p *problem) addCall(i int) {
+	op := &p.c.Operations[i]
+	e := effect{once: -1, unless: -1}
+	switch op.Outcome {
+	case traces.Failed:
+		switch op.Error {
+		case "InvalidPermission.Duplicate":
+			e.result = duplicate
+		case "InvalidPermission.NotFound", "InvalidSecurityGroupRuleId.NotFound":
+			e.result = notFound
+		default:
+			e.result = refused
+		}
+		if op.Op == traces.RegisterTargets || op.Op == traces.DeregisterTargets || op.Unclear || len(op.Permissions) == 0 {
+			e.result = refused
+		}
+	case traces.Succeeded, traces.Pending:
+		if op.Unclear && op.Op != traces.DescribeSecurityGroups && op.Op != traces.DescribeSecurityGroupRules {
+			p.unclear = append(p.unclear, i)
+			return
+		}
+	}
+	fact := func(perm traces.Permission, managed bool) int32 {
+		it := p.u.rule(perm.Rule)
+		if managed {
+			return it.managed
+		}
+		return it.foreign
+	}
+	switch op.Op {
+	case traces.AuthorizeSecurityGroupIngress:
+		e.kind = grant
+		for _, perm := range distinct(op.Permissions) {
+			managed := p.isManaged(perm.Description)
+			e.items = append(e.items, p.u.rule(perm.Rule))
+			e.set = append(e.set, fact(perm, managed))
+			if managed && e.result == changed {
+				e.on = append(e.on, p.assumedFor(perm.Rule, op.Call)...)
+			}
+		}
+	case traces.RevokeSecurityGroupIngress:
+		e.kind = revoke
+		unknown := map[traces.Rule]bool{}
+		for _, perm := range op.Unknown {
+			unknown[perm.Rule] = true
+			e.absent = append(e.absent, p.u.rule(perm.Rule))
+		}
+		for _, perm := range distinct(op.Permissions) {
+			if !unknown[perm.Rule] {
+				e.items = append(e.items, p.u.rule(perm.Rule))
+			}
+		}
+	case traces.ModifySecurityGroupRules:
+		e.kind = replace
+		for _, r := range op.Revoked {
+			e.items = append(e.items, p.u.rule(r.Rule))
+		}
+		for _, r := range op.Updates {
+			e.set = append(e.set, fact(r.Permission, p.isManaged(r.Description)))
+		}
+	case traces.UpdateSecurityGroupRuleDescriptionsIngress:
+		e.kind = redescribe
+		for _, perm := range distinct(op.Permissions) {
+			e.items = append(e.items, p.u.rule(perm.Rule))
+			e.set = append(e.set, fact(perm, p.isManaged(perm.Description)))
+		}
+	case traces.CreateSecurityGroup, traces.DeleteSecurityGroup:
+		e.kind = empty
+	default:
+		return // describes do not bind mutations; calls on targets were turned into needs
+	}
+	if e.result == refused && op.Outcome == traces.Failed {
+		// It changed nothing and says nothing, so that its place does not matter; it is placed for the timeline.
+		e.kind = none
+	}
+	p.push(orders.Operation{Call: op.Call, Return: op.Return, Optional: op.Outcome == traces.Pending}, e, i)
+}
+
+func (p *problem) push(o orders.Operation, e effect, source int) int {
+	if o.Return == traces.Forever && !o.Optional {
+		// It took effect, and nobody knows when: before the capture ended, or the record would not be there.
+		o.Return = max(o.Call, p.c.To)
+	}
+	p.ops = append(p.ops, o)
+	p.effects = append(p.effects, e)
+	p.source = append(p.source, source)
+	return len(p.ops) - 1
+}
+
+func distinct(permissions []traces.Permission) []traces.Permission {
+	var out []traces.Permission
+	for _, perm := range permissions {
+		if !slices.ContainsFunc(out, func(o traces.Permission) bool { return o.Rule == perm.Rule }) {
+			out = append(out, perm)
+		}
+	}
+	return out
+}
+
+// order carries over the sources' order and adds what the release's contract says.
+func (p *problem) order() {
+	for i, s := range p.source {
+		if s < 0 {
+			continue
+		}
+		// Operations that were left out (describes, calls on targets) pass on the order that they stand for.
+		for a := p.c.Operations[s].After; a >= 0; a = p.c.Operations[a].After {
+			if j, known := p.place(a); known {
+				p.after(i, j, "the controller log's order")
+				break
+			}
+		}
+	}
+	p.pairs()
+	p.alike()
+}
+
+// place is the operation of the problem that stands for a call, if any does.
+func (p *problem) place(source int) (int, bool) {
+	if p.places == nil {
+		p.places = make([]int32, len(p.c.Operations))
+		for i, s := range p.source {
+			if s >= 0 {
+				p.places[s] = int32(i + 1)
+			}
+		}
+	}
+	return int(p.places[source]) - 1, p.places[source] > 0
+}
+
+// after orders j before i, and counts it where the intervals alone do not tell.
+func (p *problem) after(i, j int, why string) {
+	if slices.Contains(p.ops[i].After, int32(j)) || p.ops[j].Call > p.ops[i].Return {
+		return
+	}
+	p.ops[i].After = append(p.ops[i].After, int32(j))
+	if p.ops[j].Return >= p.ops[i].Call {
+		p.settled[why]++
+	}
+}
+
+// pairs finds the authorize and the revoke by which one process replaced one rule by another, in one reconcile. Such a
+// pair narrows what the process wants; and its order may follow from the release.
+func (p *problem) pairs() {
+	p.findOwners()
+	p.opened = map[int32][]int{}
+	recent := map[string][]int{} // process → its authorizes that may still be of the same reconcile
+	var revokes []int
+	for i := range p.ops {
+		if p.source[i] < 0 || p.effects[i].result != changed || p.ops[i].Optional {
+			continue
+		}
+		switch p.effects[i].kind {
+		case grant:
+			process := p.c.Operations[p.source[i]].Process
+			recent[process] = append(recent[process], i)
+		case revoke:
+			revokes = append(revokes, i)
+		}
+	}
+	for _, r := range revokes {
+		op := &p.c.Operations[p.source[r]]
+		rel, known := p.c.Releases[op.Process]
+		if known && !rel.Controller {
+			continue
+		}
+		grants := recent[op.Process]
+		best := -1
+		at, _ := slices.BinarySearchFunc(grants, p.ops[r].Return.Add(sameReconcile), func(g int, t traces.Instant) int {
+			if p.ops[g].Call > t {
+				return 1
+			}
+			return -1
+		})
+		for n := at - 1; n >= 0; n-- {
+			g := grants[n]
+			if p.ops[g].Return.Add(sameReconcile) < p.ops[r].Call {
+				break
+			}
+			if p.replaces(g, r) && (best < 0 || p.gap(g, r) < p.gap(best, r)) {
+				best = g
+			}
+		}
+		p.narrow(best, r, rel.Version)
+	}
+}
+
+// gap is the time between two operations, zero where their intervals meet.
+func (p *problem) gap(i, j int) time.Duration {
+	return max(0, p.ops[i].Call.Sub(p.ops[j].Return), p.ops[j].Call.Sub(p.ops[i].Return))
+}
+
+// replaces reports whether the grant has a managed rule of the protocol and source of one that the revoke removes.
+func (p *problem) replaces(g, r int) bool {
+	for i, a := range p.effects[g].items {
+		if p.effects[g].set[i] != a.managed {
+			continue
+		}
+		ra := p.u.facts[a.managed].rule
+		for _, b := range p.effects[r].items {
+			rb := p.u.facts[b.managed].rule
+			if ra != rb && ra.Protocol == rb.Protocol && ra.Source == rb.Source {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// narrow notes on the pair of a grant (or -1) and a revoke of one process which needs end with it.
+func (p *problem) narrow(g, r int, v Version) {
+	e := &p.effects[r]
+	e.siblings = p.siblings(e.items)
+	ports := p.openedBy(e.items)
+	role := p.role(p.source[r])
+	e.drops = ports
+	if slices.ContainsFunc(ports, func(n int) bool { return !p.ownedBy(n, role) }) {
+		e.drops = nil
+		for _, n := range ports {
+			if p.ownedBy(n, role) {
+				e.drops = append(e.drops, n)
+			}
+		}
+	}
+	if g < 0 {
+		return
+	}
+	grant := &p.effects[g]
+	grantFirst := p.ops[g].Call < p.ops[r].Call && p.ops[g].Return < p.ops[r].Return
+	switch {
+	case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call:
+		p.after(g, r, fmt.Sprintf("the contract of %s (revoke, then authorize)", v))
+	case v.AuthorizesFirst() && (grantFirst || p.opt.Contract):
+		// Of two calls in one second the contract alone does not tell: they may belong to two reconciles.
+		p.after(r, g, fmt.Sprintf("the contract of %s (authorize, then revoke)", v))
+	}
+	e.narrows, e.partnerThere = ports, nil
+	for i, it := range grant.items {
+		if grant.set[i] == it.managed {
+			e.partnerThere = append(e.partnerThere, it.managed)
+		}
+	}
+	if overlap := p.ops[g].Call <= p.ops[r].Return && p.ops[r].Call <= p.ops[g].Return; overlap || !v.AuthorizesFirst() {
+		grant.narrows = append(slices.Clip(grant.narrows), ports...)
+		grant.partnerGone = append(grant.partnerGone, e.items...)
+	}
+}
+
+// openedBy lists the ports that managed rules open.
+func (p *problem) openedBy(items []item) []int {
+	if len(items) == 1 {
+		if ports, known := p.opened[items[0].managed]; known {
+			return ports
+		}
+	}
+	ports := []int{}
+	for n := range p.u.ports {
+		if slices.ContainsFunc(items, func(it item) bool { return p.u.ports[n].managed.Has(it.managed) }) {
+			ports = append(ports, n)
+		}
+	}
+	if len(items) == 1 {
+		p.opened[items[0].managed] = ports
+	}
+	return ports
+}
+
+// siblings is the mask of the managed rules with the protocol and source of one of items.
+func (p *problem) siblings(items []item) orders.State {
+	if p.peers == nil {
+		p.peers = map[[2]string]orders.State{}
+		for rule, it := range p.u.rules {
+			k := [2]string{rule.Protocol, rule.Source}
+			if p.peers[k] == nil {
+				p.peers[k] = make(orders.State, p.u.words)
+			}
+			p.peers[k].Set(it.managed)
+		}
+	}
+	var mask orders.State
+	for _, it := range items {
+		rule := p.u.facts[it.managed].rule
+		m := p.peers[[2]string{rule.Protocol, rule.Source}]
+		switch {
+		case mask == nil:
+			mask = m
+		case &mask[0] != &m[0]:
+			mask = slices.Clone(mask)
+			for i := range m {
+				mask[i] |= m[i]
+			}
+		}
+	}
+	return mask
+}
+
+// role is who made the call, as far as that tells owners of rules apart.
+func (p *problem) role(source int) string {
+	return p.c.Releases[p.c.Operations[source].Process].Role
+}
+
+// ownedBy reports whether all that is known of who asked for the port agrees with the role.
+func (p *problem) ownedBy(port int, role string) bool {
+	if role == "" {
+		return true
+	}
+	for owner := range p.owners[port] {
+		if owner != role {
+			return false
+		}
+	}
+	return true
+}
+
+// findOwners notes who granted managed rules that begin or end at a port.
+func (p *problem) findOwners() {
+	p.owners = map[int]map[string]bool{}
+	for i := range p.ops {
+		if p.source[i] < 0 || p.effects[i].kind != grant {
+			continue
+		}
+		owner := p.role(p.source[i])
+		for _, f := range p.effects[i].on {
+			n := int(p.u.facts[f].port)
+			if owner == "" || n < 0 {
+				continue
+			}
+			if p.owners[n] == nil {
+				p.owners[n] = map[string]bool{}
+			}
+			p.owners[n][owner] = true
+		}
+	}
+}
+
+// alike orders operations that nothing tells apart, and numbers optional ones that differ in Call alone.
+func (p *problem) alike() {
+	type signature struct {
+		text     string
+		optional bool
+	}
+	seen := map[signature]int{}
+	count := int32(0)
+	for i := range p.ops {
+		if p.source[i] < 0 {
+			continue
+		}
+		o := &p.ops[i]
+		op := &p.c.Operations[p.source[i]]
+		sameCall := i > 0 && p.ops[i-1].Call == o.Call || i+1 < len(p.ops) && p.ops[i+1].Call == o.Call
+		if !o.Optional && !sameCall || len(o.After) > 0 || len(p.effects[i].narrows) > 0 || len(p.effects[i].drops) > 0 {
+			continue
+		}
+		text := op.Op
+		for _, it := range p.effects[i].items {
+			text += fmt.Sprint("|", it.managed)
+		}
+		text += fmt.Sprint("|", p.effects[i].set, p.effects[i].absent, p.effects[i].result, o.Return)
+		if !o.Optional {
+			text += fmt.Sprint("|", o.Call)
+		}
+		s := signature{text, o.Optional}
+		j, known := seen[s]
+		seen[s] = i
+		switch {
+		case !known:
+		case o.Optional:
+			if p.ops[j].Alike == 0 {
+				count++
+				p.ops[j].Alike = count
+			}
+			o.Alike = p.ops[j].Alike
+		default:
+			o.After = append(o.After, int32(j))
+		}
+	}
+}
+
+// sortOperations puts the operations in the order of their Call, as package orders wants them.
+func (p *problem) sortOperations() {
+	order := make([]int, len(p.ops))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case p.ops[a].Call != p.ops[b].Call:
+			if p.ops[a].Call < p.ops[b].Call {
+				return -1
+			}
+			return 1
+		case p.ops[a].Return < p.ops[b].Return:
+			return -1
+		case p.ops[a].Return > p.ops[b].Return:
+			return 1
+		}
+		return 0
+	})
+	place := make([]int32, len(order))
+	for to, from := range order {
+		place[from] = int32(to)
+	}
+	ops, effects, source := make([]orders.Operation, len(order)), make([]effect, len(order)), make([]int, len(order))
+	for to, from := range order {
+		o := p.ops[from]
+		for n, a := range o.After {
+			o.After[n] = place[a]
+		}
+		ops[to], effects[to], source[to] = o, p.effects[from], p.source[from]
+	}
+	p.ops, p.effects, p.source = ops, effects, source
+}
+
+// orders gives the problem to package orders.
+func (p *problem) orders() *orders.Problem {
+	return &orders.Problem{
+		Operations: p.ops,
+		Words:      p.u.words,
+		Initial:    p.initial,
+		Step: func(op int, from, to orders.State) bool {
+			return p.effects[op].apply(p.u, p.opt.Lenient, from, to)
+		},
+	}
+}

@@ -1,0 +1,377 @@
+package property
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"linearize.example/checker/orders"
+	"linearize.example/traces"
+)
+
+// targetEvent is a call that registered or deregistered targets of one target group on one port.
+type targetEvent struct {
+	source   int // index in Capture.Operations
+	register bool
+	ids      []string
+}
+
+// endpoints names targets by target group and port, for which one fact stands.
+type endpoints struct {
+	group string
+	port  int32
+}
+
+// proveNeeds finds the ports that bindings and calls on targets prove to be needed, and when.
+func (p *problem) proveNeeds() {
+	events := map[endpoints][]targetEvent{}
+	var keys []endpoints
+	for i := range p.c.Operations {
+		op := &p.c.Operations[i]
+		register := op.Op == traces.RegisterTargets
+		if op.Outcome == traces.Failed || !register && op.Op != traces.DeregisterTargets {
+			continue
+		}
+		byPort := map[int32][]string{}
+		for _, t := range op.Targets {
+			byPort[t.Port] = append(byPort[t.Port], t.ID)
+		}
+		ports := make([]int32, 0, len(byPort))
+		for port := range byPort {
+			ports = append(ports, port)
+		}
+		slices.Sort(ports)
+		for _, port := range ports {
+			k := endpoints{op.TargetGroup, port}
+			if events[k] == nil {
+				keys = append(keys, k)
+			}
+			events[k] = append(events[k], targetEvent{i, register, byPort[port]})
+		}
+	}
+	if p.c.HasBindings {
+		p.bindings(events)
+		return
+	}
+	slices.SortFunc(keys, func(a, b endpoints) int {
+		return cmp.Or(strings.Compare(a.group, b.group), cmp.Compare(a.port, b.port))
+	})
+	ports := map[int32]bool{}
+	for _, k := range keys {
+		n := -1
+		if k.port > 0 {
+			n = p.u.port(portKey{Port: k.port})
+			ports[k.port] = true
+			first := p.c.Operations[events[k][0].source].Call
+			if !p.u.ports[n].proven || first < p.u.ports[n].provenFrom {
+				p.u.ports[n].proven, p.u.ports[n].provenFrom = true, first
+			}
+		}
+		reason := p.u.reason(n, "target of "+shortTargetGroup(k.group))
+		if p.follow(events[k], reason, n, false) {
+			p.on = append(p.on, reason)
+		}
+	}
+	if len(ports) > 0 {
+		p.assumptions = append(p.assumptions, fmt.Sprintf("ports %s are needed while RegisterTargets and DeregisterTargets say that they have targets", portList(ports)))
+	}
+}
+
+// bindings makes the needs of the bindings that were given; a binding whose target group's calls were recorded is live as
+// they say.
+func (p *problem) bindings(events map[endpoints][]targetEvent) {
+	live := 0
+	for _, b := range p.c.Bindings {
+		var calls []targetEvent
+		seen := map[int32]bool{}
+		for k, e := range events {
+			if k.group == b.TargetGroup {
+				calls = append(calls, e...)
+				seen[k.port] = true
+			}
+		}
+		slices.SortFunc(calls, func(a, b targetEvent) int { return cmp.Compare(a.source, b.source) })
+		var ports []int
+		for _, n := range b.Needs {
+			switch {
+			case n.Port != 0:
+				ports = append(ports, p.u.port(portKey{n.Protocol, n.Port, n.Source}))
+			default:
+				// A named port is the pods' own; the targets' ports tell its number.
+				for port := range seen {
+					if port > 0 {
+						ports = append(ports, p.u.port(portKey{n.Protocol, port, n.Source}))
+					}
+				}
+				if len(seen) == 0 {
+					ports = append(ports, -1)
+				}
+			}
+		}
+		slices.Sort(ports)
+		for _, n := range slices.Compact(ports) {
+			live++
+			if n >= 0 {
+				p.u.ports[n].proven, p.u.ports[n].provenFrom = true, traces.Beginning
+			}
+			reason := p.u.reason(n, "TGB "+b.Name)
+			on := p.follow(calls, reason, n, true)
+			switch {
+			case b.Created <= p.c.From:
+				if on {
+					p.on = append(p.on, reason)
+				}
+			case on:
+				p.push(orders.Operation{Call: b.Created, Return: b.Created}, effect{kind: turn, once: -1, unless: -1, on: []int32{reason}}, -1)
+			}
+			if b.Deleted < p.c.To {
+				p.push(orders.Operation{Call: b.Deleted, Return: b.Deleted}, effect{kind: turn, once: -1, unless: -1, off: []int32{reason}}, -1)
+			}
+		}
+	}
+	p.assumptions = append(p.assumptions, fmt.Sprintf("the bindings given need %d ports, each from its creation on while it has targets", live))
+}
+
+// follow turns calls on targets into changes of the reason, and reports whether it is given at the beginning. A target
+// whose first call deregisters it was registered before. always says that the reason is given at the beginning
+// unless calls tell otherwise.
+func (p *problem) follow(events []targetEvent, reason int32, port int, always bool) bool {
+	// Within one second a controller deregisters before it registers (resource_manager.go, line 226 and below).
+	slices.SortStableFunc(events, func(a, b targetEvent) int {
+		x, y := &p.c.Operations[a.source], &p.c.Operations[b.source]
+		if c := cmp.Compare(x.Call, y.Call); c != 0 || a.register == b.register {
+			return c
+		}
+		if a.register {
+			return 1
+		}
+		return -1
+	})
+	live := map[string]bool{}
+	initially := always
+	if len(events) > 0 && !events[0].register {
+		initially = true
+		met := map[string]bool{}
+		for _, e := range events {
+			for _, id := range e.ids {
+				if !e.register && !met[id] {
+					live[id] = true
+				}
+				met[id] = true
+			}
+		}
+	}
+	previous := -1
+	for n, e := range events {
+		op := &p.c.Operations[e.source]
+		ef := effect{kind: turn, once: -1, unless: -1}
+		o := orders.Operation{Call: op.Call, Return: op.Return, Optional: op.Outcome == traces.Pending}
+		if e.register {
+			for _, id := range e.ids {
+				live[id] = true
+			}
+			ef.on = []int32{reason}
+			if port >= 0 && p.u.ports[port].assumed >= 0 {
+				ef.off = []int32{p.u.ports[port].assumed}
+			}
+		} else {
+			for _, id := range e.ids {
+				delete(live, id)
+			}
+			next := n+1 < len(events) && events[n+1].register && p.c.Operations[events[n+1].source].Call <= op.Return
+			if len(live) > 0 || next {
+				continue
+			}
+			ef.off = []int32{reason}
+		}
+		if previous >= 0 && !o.Optional {
+			o.After = []int32{int32(previous)}
+		}
+		source := e.source
+		if !e.register {
+			source = -1
+		}
+		i := p.push(o, ef, source)
+		p.targetCalls = append(p.targetCalls, targetCall{i, e.source, port, e.register})
+		if !o.Optional {
+			previous = i
+		}
+	}
+	return initially
+}
+
+// targetCall links an operation of the problem to the call on targets that it came from.
+type targetCall struct {
+	op, source, port int
+	register         bool
+}
+
+func shortTargetGroup(arn string) string {
+	if parts := strings.Split(arn, "/"); len(parts) >= 3 {
+		return parts[len(parts)-2]
+	}
+	return arn
+}
+
+func portList(ports map[int32]bool) string {
+	list := make([]int, 0, len(ports))
+	for port := range ports {
+		list = append(list, int(port))
+	}
+	slices.Sort(list)
+	const most = 12
+	text := ""
+	for i, port := range list {
+		if i == most {
+			return text + fmt.Sprintf(" and %d more", len(list)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprint(port)
+	}
+	return text
+}
+
+// assumeNeeds makes a reason for each end of each managed rule whose port nothing proves.
+func (p *problem) assumeNeeds() {
+	p.assumed = map[traces.Rule][]int32{}
+	switch {
+	case p.c.HasBindings:
+		return
+	case p.opt.Need == Proven:
+		p.skips()
+		return
+	}
+	rules := make([]traces.Rule, 0, len(p.u.rules))
+	for r := range p.u.rules {
+		if p.u.isManagedSomewhere(r) {
+			rules = append(rules, r)
+		}
+	}
+	slices.SortFunc(rules, traces.Rule.Compare)
+	assumed := map[int32]bool{}
+	for _, r := range rules {
+		for _, n := range p.ends(r) {
+			if n < 0 {
+				if p.anyPort == 0 {
+					p.anyPort = p.u.reason(-1, "assumed") + 1
+				}
+				p.assumed[r] = append(p.assumed[r], p.anyPort-1)
+				continue
+			}
+			port := &p.u.ports[n]
+			if port.assumed < 0 {
+				f := p.u.reason(n, "assumed")
+				p.u.ports[n].assumed = f
+			}
+			if !p.u.ports[n].proven {
+				assumed[p.u.ports[n].Port] = true
+			}
+			p.assumed[r] = append(p.assumed[r], p.u.ports[n].assumed)
+		}
+	}
+	for i, t := range p.targetCalls {
+		// A call on targets replaces what was assumed of its port.
+		if t.port >= 0 && p.u.ports[t.port].assumed >= 0 {
+			p.effects[p.targetCalls[i].op].off = append(p.effects[p.targetCalls[i].op].off, p.u.ports[t.port].assumed)
+		}
+	}
+	if len(assumed) > 0 {
+		p.assumptions = append(p.assumptions, fmt.Sprintf("ports %s are assumed to be needed, being an end of a managed rule, from when it is known to have existed until the controller narrows it (--bindings would tell)", portList(assumed)))
+	}
+	p.skips()
+}
+
+// ends returns the ports at which a managed rule begins and ends: somebody asked for each, since the controller aggregates
+// from the lowest to the highest. A rule for all ports tells no port (-1).
+func (p *problem) ends(r traces.Rule) []int {
+	if r.Protocol != "tcp" && r.Protocol != "udp" || r.FromPort == 0 && r.ToPort == 65535 {
+		return []int{-1}
+	}
+	find := func(port int32) int {
+		if n, known := p.u.byPort[portKey{Port: port}]; known {
+			return n
+		}
+		return p.u.port(portKey{Protocol: r.Protocol, Port: port})
+	}
+	if r.FromPort == r.ToPort {
+		return []int{find(r.FromPort)}
+	}
+	return []int{find(r.FromPort), find(r.ToPort)}
+}
+
+// assumedFor are the reasons that a grant of the rule at the instant brings: those of ports of which no call on targets
+// has told by then.
+func (p *problem) assumedFor(r traces.Rule, at traces.Instant) []int32 {
+	var reasons []int32
+	for _, f := range p.assumed[r] {
+		if n := p.u.facts[f].port; n < 0 || !p.u.ports[n].proven || at <= p.u.ports[n].provenFrom {
+			reasons = append(reasons, f)
+		}
+	}
+	return reasons
+}
+
+// skips makes a reason of each TGB that was skipped: its equal checkpoint proves that it is there, with the endpoints
+// of its last reconcile. It counts from when a managed rule is known to have existed.
+func (p *problem) skips() {
+	known := traces.Forever
+	for i := range p.c.Operations {
+		op := &p.c.Operations[i]
+		if op.Outcome != traces.Succeeded {
+			continue
+		}
+		managed := slices.ContainsFunc(op.Permissions, func(perm traces.Permission) bool { return p.managedPermission(op, perm) })
+		switch {
+		case managed && op.Op == traces.RevokeSecurityGroupIngress:
+			known = min(known, op.Call)
+		case managed && op.Op == traces.AuthorizeSecurityGroupIngress:
+			known = min(known, op.Return)
+		}
+	}
+	names := map[string]bool{}
+	for _, s := range p.c.Skips {
+		if names[s.TGB] || known == traces.Forever {
+			continue
+		}
+		names[s.TGB] = true
+		at := max(s.Latest, known)
+		reason := p.u.reason(-1, "TGB "+s.TGB+" was skipped")
+		p.push(orders.Operation{Call: at, Return: at}, effect{kind: turn, once: -1, unless: -1, on: []int32{reason}}, -1)
+	}
+	if len(names) > 0 {
+		p.assumptions = append(p.assumptions, fmt.Sprintf("%d TGBs were skipped with an equal checkpoint, which proves that they are there", len(names)))
+	}
+}
+
+// bindNeeds orders calls on targets and on rules of one process, as its protocol does: rules are granted before targets
+// are registered, and a target is deregistered because its pod is gone, which was before the reconcile began.
+func (p *problem) bindNeeds() {
+	for _, t := range p.targetCalls {
+		op := &p.c.Operations[t.source]
+		if rel, known := p.c.Releases[op.Process]; known && !rel.Controller || t.port < 0 {
+			continue
+		}
+		port := &p.u.ports[t.port]
+		first, _ := slices.BinarySearchFunc(p.c.Operations, op.Call.Add(-sameReconcile), func(o traces.Operation, at traces.Instant) int {
+			return cmp.Compare(o.Call, at)
+		})
+		for i := first; i < len(p.c.Operations) && p.c.Operations[i].Call <= op.Return; i++ {
+			n, known := p.place(i)
+			if !known || p.c.Operations[i].Process != op.Process || p.effects[n].result != changed || p.ops[n].Optional {
+				continue
+			}
+			opens := func(it item) bool { return port.managed.Has(it.managed) }
+			switch {
+			case t.register && p.effects[n].kind == grant && slices.ContainsFunc(p.effects[n].items, opens):
+				p.after(t.op, n, "the controller's order (rules, then targets)")
+			case !t.register && p.effects[n].kind == revoke && slices.ContainsFunc(p.effects[n].items, opens):
+				p.ops[t.op].Call = min(p.ops[t.op].Call, p.ops[n].Call)
+				p.ops[t.op].Return = max(p.ops[t.op].Call, min(p.ops[t.op].Return, p.ops[n].Return))
+				p.after(n, t.op, "the controller's order (a target is deregistered because its pod is gone)")
+			}
+		}
+	}
+}
