@@ -135,7 +135,7 @@ func enumerateLags(ops []traces.Operation, t *timeline, initials []set, lenient 
 
 func TestReadLagAgreesWithEnumeration(t *testing.T) {
 	count := map[string]int{}
-	for seed := range uint64(12000) {
+	for seed := range uint64(6000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		rules := 1 + rng.IntN(3)
 		ops, initial, lenient := randomOps(rng, 4+rng.IntN(4), rules, 10)
