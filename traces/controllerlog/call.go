@@ -112,6 +112,7 @@ func (r *reader) succeed(p *process, e *entry, key, op string) bool {
 		} else if i := slices.IndexFunc(p.unresolved, func(q *call) bool { return q.key == key && q.op == op }); i >= 0 {
 			c = p.unresolved[i]
 			p.unresolved = slices.Delete(p.unresolved, i, i+1)
+			r.overlapped(c)
 		}
 		if c == nil {
 			return false
@@ -123,6 +124,17 @@ func (r *reader) succeed(p *process, e *entry, key, op string) bool {
 	r.extend(c, e.at)
 	r.over(p, c)
 	return true
+}
+
+// overlapped takes back that later calls came after this one: its end stands behind their start, so that they were not
+// made by one process, although nothing in the log tells two apart.
+func (r *reader) overlapped(c *call) {
+	r.overlapping++
+	for i := c.index + 1; i < len(r.h.Operations); i++ {
+		if o := &r.h.Operations[i]; o.After == c.index {
+			o.After = r.h.Operations[c.index].After
+		}
+	}
 }
 
 // blame finds the call that failed so, and ends it: an open one, else the newest that is over without a result.

@@ -96,6 +96,8 @@ type reader struct {
 	backwards, firstBackwards int
 	// headless counts calls whose first line is missing, unclear those whose permissions cannot be read.
 	headless, unclear int
+	// overlapping counts calls that ended after the next began, which one process does not do.
+	overlapping int
 }
 
 func (r *reader) id() string { return r.base + ":" + strconv.Itoa(r.line) }
@@ -260,6 +262,10 @@ func (r *reader) finish() {
 	if r.unclear > 0 {
 		r.note("unclear-call", fmt.Sprintf("%d calls name permissions or targets that cannot be read; "+
 			"what they asked for is unknown", r.unclear))
+	}
+	if r.overlapping > 0 {
+		r.note("mixed-processes", fmt.Sprintf("%d calls ended after the next one began, so that several controllers wrote "+
+			"this log; take it with the pods' names (kubectl logs --prefix)", r.overlapping))
 	}
 	if len(r.pieces) > 0 {
 		r.note("truncated-capture", fmt.Sprintf("%d lines that the container runtime cut into parts have no last part",

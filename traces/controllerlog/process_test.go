@@ -77,6 +77,12 @@ func TestProcesses(t *testing.T) {
 				call("10:00:00"), done("10:00:00")},
 			[]string{"1 controller", "6 controller-2"},
 			[]string{"3 controller-2 started 09:00:00..09:00:00+", "5 controller-2 leader-elected 09:00:00..09:00:17+"}},
+		{"who waits takes over when the leader lost the lease, whatever the log lacks",
+			[]string{call("08:00:00"), done("08:00:00"), waiting(at("09:00:00")),
+				info(at("09:10:00"), `failed to renew lease kube-system/x: timed out waiting for the condition\n`),
+				call("10:00:00"), done("10:00:00")},
+			[]string{"1 controller", "5 controller-2"},
+			[]string{"3 controller-2 started 09:00:00..09:00:00+", "4 controller leader-lost 09:10:00..09:10:00+"}},
 		{"a call that a dead process left open is not ended by its successor",
 			[]string{call("08:00:00"), version(at("08:00:05"), "v3.4.0"), acquired(at("08:00:20")), call("08:00:21"), done("08:00:21")},
 			[]string{"1 controller", "4 controller-2 elbv2.k8s.aws/v3.4.0"},
@@ -210,6 +216,8 @@ func TestNotesSayWhatTheLogShowsToBeMissing(t *testing.T) {
 		{"excerpt", revoking(at("10:00:00"), group, "1-2") + "\n", []string{"truncated-capture"}, 0},
 		{"torn", torn[:len(torn)-30], []string{"truncated-capture", "truncated-capture"}, 1},
 		{"clock", revoking(at("10:00:10"), group, "1-2") + "\n" + revoked(at("10:00:00"), group), []string{"clock-backwards"}, 0},
+		{"mixed", authorizing(at("10:00:00"), group, "1-2") + "\n" + authorizing(at("10:00:01"), other, "1-2") + "\n" +
+			authorized(at("10:00:02"), group) + "\n" + authorized(at("10:00:02"), other) + "\n", []string{"mixed-processes"}, 0},
 		{"unclear", info(at("10:00:00"), "revoking securityGroup ingress", sg(group)) + "\n" + revoked(at("10:00:00"), group),
 			[]string{"unclear-call"}, 0},
 	}
