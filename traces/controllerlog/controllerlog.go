@@ -251,6 +251,7 @@ func (r *reader) finish() {
 		ob := &r.h.Observations[i]
 		ob.Earliest, ob.Latest = traces.Beginning, traces.Forever
 	}
+	r.adopt()
 	if r.backwards > 0 {
 		r.note("clock-backwards", fmt.Sprintf("%d lines are older than the line before them, first line %d; "+
 			"the order of the lines is kept", r.backwards, r.firstBackwards))

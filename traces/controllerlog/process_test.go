@@ -128,8 +128,9 @@ func TestCallsDoNotCrossProcesses(t *testing.T) {
 func TestSeveralFiles(t *testing.T) {
 	h := &traces.History{Inputs: []traces.Input{{Path: "a/c.log"}, {Path: "b/c.log"}, {Path: "p1.log"}, {Path: "p2.log"}}}
 	call := authorizing(at("08:00:00"), group, "1-2") + "\n" + authorized(at("08:00:00"), group) + "\n"
+	another := authorizing(at("08:00:00"), group, "1-2") + "\n" + authorized(at("08:00:01"), group) + "\n"
 	pod := "p1 controller " + strings.ReplaceAll(strings.TrimSpace(call), "\n", "\np1 controller ") + "\n"
-	for i, text := range []string{call, call, pod, pod} {
+	for i, text := range []string{call, another, pod, pod} {
 		if err := controllerlog.Read(strings.NewReader(text), h, i, controllerlog.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -141,6 +142,32 @@ func TestSeveralFiles(t *testing.T) {
 	want := []string{"controller c.log:1 -1", "controller-2 c.log:1 -1", "p1 p1.log:1 -1", "p1 p2.log:1 -1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A file that is given twice must not make two processes of one: Merge knows copies by equal records.
+func TestCopy(t *testing.T) {
+	text := strings.Join([]string{version(at("07:00:00"), "v3.4.0"), authorizing(at("08:00:00"), group, "1-2"),
+		authorized(at("08:00:00"), group), version(at("09:00:00"), "v3.5.0"), acquired(at("09:00:01")),
+		revoking(at("09:00:02"), group, "1-2")}, "\n")
+	h := &traces.History{Inputs: []traces.Input{{Path: "c.log"}, {Path: "d.log"}, {Path: "e.log"}}}
+	other := strings.Replace(text, "v3.5.0", "v3.5.1", 1)
+	for i, text := range []string{text, other, text} {
+		if err := controllerlog.Read(strings.NewReader(text), h, i, controllerlog.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, op := range h.Operations {
+		got = append(got, op.ID+" "+op.Process)
+	}
+	want := []string{"c.log:2 controller", "c.log:6 controller-2", "d.log:2 controller-3", "d.log:6 controller-4",
+		"e.log:2 controller", "e.log:6 controller-2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if merged := traces.Merge(h, 0); len(merged.Operations) != 4 || len(merged.Observations) != 6 {
+		t.Errorf("%d operations and %d observations are left", len(merged.Operations), len(merged.Observations))
 	}
 }
 
