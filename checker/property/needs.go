@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"linearize.example/checker/orders"
 	"linearize.example/traces"
@@ -358,20 +359,53 @@ func (p *problem) bindNeeds() {
 		first, _ := slices.BinarySearchFunc(p.c.Operations, op.Call.Add(-sameReconcile), func(o traces.Operation, at traces.Instant) int {
 			return cmp.Compare(o.Call, at)
 		})
+		granted := -1
 		for i := first; i < len(p.c.Operations) && p.c.Operations[i].Call <= op.Return; i++ {
 			n, known := p.place(i)
-			if !known || p.c.Operations[i].Process != op.Process || p.effects[n].result != changed || p.ops[n].Optional {
+			if !known || second(&p.c.Operations[i]) > second(op) || p.c.Operations[i].Process != op.Process || p.effects[n].result != changed || p.ops[n].Optional {
 				continue
 			}
 			opens := func(it item) bool { return port.managed.Has(it.managed) }
 			switch {
 			case t.register && p.effects[n].kind == grant && slices.ContainsFunc(p.effects[n].items, opens):
-				p.after(t.op, n, "the controller's order (rules, then targets)")
+				if granted < 0 || p.fits(n, port) > p.fits(granted, port) {
+					granted = n
+				}
 			case !t.register && p.effects[n].kind == revoke && slices.ContainsFunc(p.effects[n].items, opens):
 				p.ops[t.op].Call = min(p.ops[t.op].Call, p.ops[n].Call)
 				p.ops[t.op].Return = max(p.ops[t.op].Call, min(p.ops[t.op].Return, p.ops[n].Return))
 				p.after(n, t.op, "the controller's order (a target is deregistered because its pod is gone)")
 			}
 		}
+		if granted >= 0 {
+			p.after(t.op, granted, "the controller's order (rules, then targets)")
+		}
 	}
+}
+
+// second is the whole second that people would give for a call.
+func second(op *traces.Operation) int64 {
+	at := op.Call
+	if op.Stamp != 0 {
+		at = op.Stamp
+	}
+	return int64(at) / int64(time.Second)
+}
+
+// fits says how well a grant suits the reconcile that registers a target on the port: best is the one whose rule begins or
+// ends there, and of those the one with the fewest ports.
+func (p *problem) fits(n int, port *port) int {
+	best := 0
+	for _, it := range p.effects[n].items {
+		r := p.u.facts[it.managed].rule
+		if !port.managed.Has(it.managed) {
+			continue
+		}
+		fit := 1<<17 - int(r.ToPort-r.FromPort)
+		if r.FromPort == port.Port || r.ToPort == port.Port {
+			fit += 1 << 18
+		}
+		best = max(best, fit)
+	}
+	return best
 }

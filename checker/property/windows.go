@@ -173,6 +173,7 @@ func (j *judge) subject(s int) {
 			part[max(x, y)] = min(x, y)
 		}
 	}
+	j.joinExclusive(bad, find, part)
 	found := map[int32]*Window{}
 	var roots []int32
 	window := func(n int32) *Window {
@@ -257,6 +258,73 @@ func (j *judge) subject(s int) {
 			w.Property, w.Subject = Covered, j.p.u.ports[s-1].name.String()
 		}
 		j.windows = append(j.windows, *w)
+	}
+}
+
+// maxParts bounds the parts of one block whose co-occurrence is looked at; with more, each stands for itself.
+const maxParts = 512
+
+// joinExclusive joins parts of the same time that no path has both of: they are the same window, reached by other orders.
+func (j *judge) joinExclusive(bad func(int32) bool, find func(int32) int32, part []int32) {
+	b := j.b
+	var roots []int32
+	index := map[int32]int{}
+	for n := range int32(len(b.Nodes)) {
+		if bad(n) && find(n) == n {
+			index[n] = len(roots)
+			roots = append(roots, n)
+		}
+	}
+	if len(roots) < 2 || len(roots) > maxParts {
+		return
+	}
+	// reach[n] are the parts that a path from node n passes through; meets[i] those that share a path with part i.
+	words := (len(roots) + 63) / 64
+	reach := make([]orders.State, len(b.Nodes))
+	meets := make([]orders.State, len(roots))
+	spans := make([]report.Range, len(roots))
+	for i := range meets {
+		meets[i] = make(orders.State, words)
+		spans[i] = report.Range{Earliest: traces.Forever, Latest: traces.Beginning}
+	}
+	for n := int32(len(b.Nodes)) - 1; n >= 0; n-- {
+		if !b.Nodes[n].Survives {
+			continue
+		}
+		set := make(orders.State, words)
+		for _, e := range b.EdgesOf(n) {
+			for w, bits := range reach[e.To] {
+				set[w] |= bits
+			}
+		}
+		if bad(n) {
+			i := index[find(n)]
+			spans[i].Earliest = min(spans[i].Earliest, b.Nodes[n].First)
+			spans[i].Latest = max(spans[i].Latest, min(b.Nodes[n].Last, j.p.c.To))
+			for k := range roots {
+				if k != i && set.Has(int32(k)) {
+					meets[i].Set(int32(k))
+					meets[k].Set(int32(i))
+				}
+			}
+			set.Set(int32(i))
+		}
+		reach[n] = set
+	}
+	groups := [][]int{}
+	for i, root := range roots {
+		at := slices.IndexFunc(groups, func(g []int) bool {
+			return !slices.ContainsFunc(g, func(k int) bool {
+				return meets[i].Has(int32(k)) || spans[i].Latest < spans[k].Earliest || spans[k].Latest < spans[i].Earliest
+			})
+		})
+		if at < 0 {
+			groups = append(groups, []int{i})
+			continue
+		}
+		groups[at] = append(groups[at], i)
+		first := roots[groups[at][0]]
+		part[root] = find(first)
 	}
 }
 

@@ -88,6 +88,7 @@ type htmlDay struct {
 type htmlRow struct {
 	Row
 	Number int
+	Result string
 	Rules  string // empty where they are the same as before
 	Marks  []string
 	Inside bool // in a window
@@ -140,22 +141,16 @@ func groupView(g Group, id string) htmlGroup {
 func htmlDays(g Group) []htmlDay {
 	var days []htmlDay
 	common := commonSource(g.Timeline)
-	number, open := 0, 0
-	previous := ""
+	open := spans(g)
+	number, previous := 0, ""
 	var shown []string
 	for _, d := range splitDays(g.Timeline) {
 		out := htmlDay{Date: d.date}
 		for _, row := range d.rows {
 			number++
-			if row.Kind == "window-start" {
-				open++
-			}
-			h := htmlRow{Row: row, Number: number, Marks: newMarks(row, &shown), Inside: open > 0 || len(row.Marks) > 0}
+			h := htmlRow{Row: row, Number: number, Result: resultOf(row, common), Marks: newMarks(row, &shown), Inside: inside(row, open)}
 			if rules := rulesAfter(row, common); row.Kind == "call" && rules != previous {
 				h.Rules, previous = rules, rules
-			}
-			if row.Kind == "window-end" {
-				open--
 			}
 			out.Rows = append(out.Rows, h)
 		}

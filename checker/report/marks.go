@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -17,10 +19,10 @@ func markClass(row Row) string {
 	default:
 		verb = "other"
 	}
-	switch row.Result {
-	case "ok":
+	switch {
+	case succeeded(row):
 		return verb
-	case "no answer", "":
+	case row.Result == "no answer", row.Result == "":
 		return verb + " pending"
 	}
 	return verb + " failed"
@@ -153,17 +155,20 @@ type placed struct {
 func (c *canvas) place(rows []numbered) []placed {
 	var out []placed
 	var ends []float64
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b numbered) int { return cmp.Compare(a.At.Earliest, b.At.Earliest) })
 	for _, row := range rows {
 		if c.s.outside(row.At.Earliest, row.At.Latest) {
 			continue
 		}
 		m := placed{numbered: row, x0: c.s.pos(row.At.Earliest), x1: c.s.pos(row.At.Latest), x: c.s.pos(middle(row.At, c.s))}
-		m.text = fmt.Sprint(row.number)
+		number := fmt.Sprint(row.number)
 		if n := len(row.more); n > 0 {
-			m.text += fmt.Sprintf("–%d", row.more[n-1].number)
+			number += fmt.Sprintf("–%d", row.more[n-1].number)
 		}
+		m.text = number
 		if len(rows) <= textRows {
-			m.text += " " + shorten(clean(row.Summary), 44)
+			m.text += " " + shorten(clean(row.Summary), 56)
 		}
 		length := 5.7*float64(displayWidth(m.text)) + 4
 		left, right := min(m.x0, m.x-9), max(m.x1, m.x+9)
@@ -181,6 +186,8 @@ func (c *canvas) place(rows []numbered) []placed {
 		}
 		if m.level == len(ends) {
 			ends = append(ends, 0)
+		} else if ends[m.level]+3 > left {
+			m.text = number // no level is free
 		}
 		ends[m.level] = max(ends[m.level], right)
 		out = append(out, m)

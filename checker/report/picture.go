@@ -24,7 +24,7 @@ const (
 	aroundRows  = 12 // rows that such a picture shows before and after each end of its window
 
 	maxLanes = 16 // of one kind
-	maxDepth = 8  // marks above each other in one lane
+	maxDepth = 14 // marks above each other in one lane
 )
 
 // Picture is one figure of a group.
@@ -340,8 +340,11 @@ func (c *canvas) bar(st stretch, y, height, last float64) float64 {
 	if st.certain && b > a {
 		c.printf(`<rect class="is" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"/>`, a, y, b-a, height)
 	}
-	if room := x1 - x0; st.text != "" && x0 >= last && room > float64(7*displayWidth(st.text)+10) {
-		c.printf(`<text class="in" x="%.1f" y="%.1f">%s</text>`, (x0+x1)/2, y+height-4, esc(st.text))
+	if !st.certain {
+		a, b = x0, x1
+	}
+	if st.text != "" && x0 >= last && b-a > float64(7*displayWidth(st.text)+6) {
+		c.printf(`<text class="in" x="%.1f" y="%.1f">%s</text>`, (a+b)/2, y+height-4, esc(st.text))
 	}
 	c.printf(`</g>`)
 	return x1

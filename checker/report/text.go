@@ -139,28 +139,22 @@ func unsaid(g Group) string {
 func (p *page) timeline(g Group) {
 	common := commonSource(g.Timeline)
 	digits := len(strconv.Itoa(len(g.Timeline)))
-	number, open := 0, 0
-	previous := ""
+	open := spans(g)
+	number, previous := 0, ""
 	var shown []string
 	for _, d := range splitDays(g.Timeline) {
 		p.line("  " + p.style(d.date, faint))
-		widths := columns(p.width-4-digits-1, d.rows)
+		widths := columns(p.width-4-digits-1, d.rows, common)
 		for _, row := range d.rows {
 			number++
-			if row.Kind == "window-start" {
-				open++
-			}
 			gutter := "  "
-			if open > 0 || len(row.Marks) > 0 {
+			if inside(row, open) {
 				gutter = p.style("┃", red) + " "
-			}
-			if row.Kind == "window-end" {
-				open--
 			}
 			lead := "  " + gutter
 			indent := 4 + digits + 1 + widths[0] + 2
 			p.row(lead+p.style(fmt.Sprintf("%*d ", digits, number), faint),
-				lead+strings.Repeat(" ", digits+1), widths, timelineCells(row))
+				lead+strings.Repeat(" ", digits+1), widths, timelineCells(row, common))
 			lead += strings.Repeat(" ", indent-4)
 			if rules := rulesAfter(row, common); row.Kind == "call" && rules != previous {
 				p.under(lead, indent, "→ "+rules, faint)
@@ -183,7 +177,7 @@ func (p *page) under(lead string, indent int, text, style string) {
 	}
 }
 
-func timelineCells(row Row) []cell {
+func timelineCells(row Row, common string) []cell {
 	summary, style := clean(row.Summary), ""
 	switch row.Kind {
 	case "call":
@@ -196,17 +190,17 @@ func timelineCells(row Row) []cell {
 		style = faint
 	}
 	resultStyle := ""
-	if row.Kind == "call" && row.Result != "ok" {
+	if row.Kind == "call" && !succeeded(row) {
 		resultStyle = yellow
 	}
-	return []cell{{clockRange(row.At), ""}, {clean(row.Process), ""}, {summary, style}, {clean(row.Result), resultStyle}}
+	return []cell{{clockRange(row.At), ""}, {clean(row.Process), ""}, {summary, style}, {resultOf(row, common), resultStyle}}
 }
 
 // columns are the widths of the timeline's columns: time, process, what, result.
-func columns(total int, rows []Row) []int {
+func columns(total int, rows []Row, common string) []int {
 	var widths [4]int
 	for _, row := range rows {
-		for i, c := range timelineCells(row) {
+		for i, c := range timelineCells(row, common) {
 			widths[i] = max(widths[i], displayWidth(c.text))
 		}
 	}

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -147,11 +149,7 @@ func clockRange(r Range) string {
 	case to == traces.Forever:
 		return "≥ " + clock(from)
 	}
-	unit := Instant(time.Second)
-	for unit > 1 && unit > (to-from)/10 {
-		unit /= 10
-	}
-	from, to = floor(from, unit), -floor(-to, unit)
+	from, to = outwards(r)
 	a, b := clock(from), clock(to)
 	switch {
 	case day(from) != day(to):
@@ -162,6 +160,18 @@ func clockRange(r Range) string {
 		return a + "–" + b[3:]
 	}
 	return a + "–" + b
+}
+
+// outwards rounds the bounds of a range outwards, to a tenth of its length or to seconds.
+func outwards(r Range) (from, to Instant) {
+	if !bounded(r.Earliest) || !bounded(r.Latest) {
+		return r.Earliest, r.Latest
+	}
+	unit := Instant(time.Second)
+	for unit > 1 && unit > (r.Latest-r.Earliest)/10 {
+		unit /= 10
+	}
+	return floor(r.Earliest, unit), -floor(-r.Latest, unit)
 }
 
 func floor(i, unit Instant) Instant {
@@ -216,11 +226,12 @@ func headline(r *Report) string { return r.Verdict.String() + ": " + clean(r.Sum
 func span(g Group) string {
 	s := count(g.Operations, "operation")
 	if g.From != nil && g.To != nil {
-		to := clock(*g.To)
-		if day(*g.From) != day(*g.To) {
-			to = moment(*g.To)
+		from, end := outwards(Range{*g.From, *g.To})
+		to := clock(end)
+		if day(from) != day(end) {
+			to = moment(end)
 		}
-		s += ", " + moment(*g.From) + " – " + to + " UTC"
+		s += ", " + moment(from) + " – " + to + " UTC"
 	}
 	return s
 }
@@ -378,6 +389,45 @@ func rulesAfter(row Row, common string) string {
 	}
 	return s
 }
+
+// spans are the times in which some window may have been open, ascending and disjoint.
+func spans(g Group) []Range {
+	var all []Range
+	for _, p := range g.Properties {
+		for _, w := range p.Windows {
+			from, to := windowSpan(w)
+			all = append(all, Range{from, to})
+		}
+	}
+	slices.SortFunc(all, func(a, b Range) int { return cmp.Compare(a.Earliest, b.Earliest) })
+	var out []Range
+	for _, r := range all {
+		if n := len(out); n > 0 && r.Earliest <= out[n-1].Latest {
+			out[n-1].Latest = max(out[n-1].Latest, r.Latest)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// inside reports whether a row lies, at least in part, in one of the spans, or is marked.
+func inside(row Row, spans []Range) bool {
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].Latest >= row.At.Earliest })
+	return len(row.Marks) > 0 || i < len(spans) && spans[i].Earliest <= row.At.Latest
+}
+
+// resultOf prints a row's result, without the source that all rules have.
+func resultOf(row Row, common string) string {
+	s := clean(row.Result)
+	if common != "" {
+		s = strings.ReplaceAll(s, clean(common), "")
+	}
+	return s
+}
+
+// succeeded reports whether a row's result is no error.
+func succeeded(row Row) bool { return row.Result == "ok" || strings.HasPrefix(row.Result, "saw ") }
 
 // newMarks are a row's marks that the rows before have not shown, neither as they are nor as the beginning of a longer one.
 func newMarks(row Row, shown *[]string) []string {

@@ -59,7 +59,8 @@ func (rd *reading) event(e object, format string) (reason string) {
 	}
 	op, problem := rd.operation(name, e)
 	op.Call = traces.At(at).Add(-rd.options.Skew)
-	op.Return = traces.At(at).Add(resolution + rd.options.Skew)
+	// Bounds are included, and the next second is not.
+	op.Return = traces.At(at).Add(resolution + rd.options.Skew - 1)
 	if problem != "" {
 		op.Unclear = true
 		if op.Outcome == traces.Succeeded {

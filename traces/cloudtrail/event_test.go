@@ -121,7 +121,7 @@ func TestEffects(t *testing.T) {
 			}
 			want := test.want
 			want.ID, want.EventID, want.After = "e-1", "e-1", -1
-			want.Call, want.Return = at("2026-08-28T09:55:16Z"), at("2026-08-28T09:55:17Z")
+			want.Call, want.Return = at("2026-08-28T09:55:16Z"), at("2026-08-28T09:55:17Z")-1
 			want.Sources = []traces.Source{{Input: 0, Position: "line 1"}}
 			if want.Outcome == 0 {
 				want.Outcome = traces.Succeeded
@@ -325,7 +325,7 @@ func TestSeveralInputs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if op := h.Operations[0]; op.Call != at("2026-08-28T09:55:15Z") || op.Return != at("2026-08-28T09:55:18Z") {
+	if op := h.Operations[0]; op.Call != at("2026-08-28T09:55:15Z") || op.Return != at("2026-08-28T09:55:18Z")-1 {
 		t.Errorf("the interval is %s to %s", op.Call, op.Return)
 	}
 }

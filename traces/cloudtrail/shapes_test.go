@@ -45,13 +45,13 @@ var (
 	authorizedOperation = traces.Operation{
 		ID: "e-1", EventID: "e-1", RequestID: "r-1", Process: "lbc/one", Op: traces.AuthorizeSecurityGroupIngress, Group: "sg-1",
 		Permissions: []traces.Permission{permission("tcp", 3000, 3008, "sg-2", "team=a,elbv2.k8s.aws/targetGroupBinding=shared")},
-		Outcome:     traces.Succeeded, After: -1, Caller: controller, Call: at("2026-08-28T09:55:16Z"), Return: at("2026-08-28T09:55:17Z"),
+		Outcome:     traces.Succeeded, After: -1, Caller: controller, Call: at("2026-08-28T09:55:16Z"), Return: at("2026-08-28T09:55:17Z") - 1,
 	}
 	revokedOperation = traces.Operation{
 		ID: "e-2", EventID: "e-2", RequestID: "r-2", Process: "lbc/one", Op: traces.RevokeSecurityGroupIngress, Group: "sg-1",
 		Permissions: []traces.Permission{permission("tcp", 80, 80, "sg-2", "")},
 		Outcome:     traces.Failed, Error: "InvalidPermission.NotFound", After: -1, Caller: controller,
-		Call: at("2026-08-28T09:55:18Z"), Return: at("2026-08-28T09:55:19Z"),
+		Call: at("2026-08-28T09:55:18Z"), Return: at("2026-08-28T09:55:19Z") - 1,
 	}
 )
 
