@@ -342,10 +342,8 @@ func (p *prepared) split() {
 					break
 				}
 			}
-			if op.After >= 0 || i+1 < len(ops) {
-				if place[g] == nil {
-					place[g] = map[int]int{}
-				}
+			if place[g] == nil {
+				place[g] = map[int]int{}
 			}
 			place[g][i] = len(g.capture.Operations)
 			g.capture.Operations = append(g.capture.Operations, copied)
