@@ -3,6 +3,7 @@ package checker
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -214,6 +215,8 @@ func (j *judgement) reasons(never, covered, tight *report.Property) {
 		never.Reason = fmt.Sprintf("no managed rule while ports were needed, in every order (%s)", countOf(len(never.Windows), "window"))
 	case never.Verdict == report.Possible:
 		never.Reason = "in some orders no managed rule was left while ports were needed, in others one was"
+	case !j.r.Managed:
+		never.Vacuous, never.Reason = true, "the capture shows no managed rule"
 	case j.r.Mutations == 0:
 		never.Vacuous, never.Reason = true, "the capture has no change of a rule"
 	case j.r.Revokes == 0:
@@ -247,6 +250,8 @@ func (j *judgement) reasons(never, covered, tight *report.Property) {
 		tight.Reason = fmt.Sprintf("nobody wants %s, and the capture ends before a revoke had to follow", left)
 	case tight.Verdict == report.Possible:
 		tight.Reason = "in some orders left at the end, and nobody wants it: " + left
+	case !j.r.Managed:
+		tight.Vacuous, tight.Reason = true, "the capture shows no managed rule"
 	case j.r.Mutations == 0:
 		tight.Vacuous, tight.Reason = true, "the capture has no change of a rule"
 	default:
@@ -387,11 +392,15 @@ func summarize(r *report.Report, p *prepared) {
 	rank := map[report.Verdict]int{report.Holds: 0, report.Possible: 1, report.Unknown: 2, report.Violated: 3}
 	var worst *report.Property
 	var where *report.Group
-	vacuous := true
+	all := true
+	vacuous := map[string]bool{}
 	for g := range r.Groups {
 		for i := range r.Groups[g].Properties {
 			property := &r.Groups[g].Properties[i]
-			vacuous = vacuous && property.Vacuous
+			all = all && property.Vacuous
+			if property.Vacuous {
+				vacuous[property.Name] = true
+			}
 			if worst == nil || rank[property.Verdict] > rank[worst.Verdict] {
 				worst, where = property, &r.Groups[g]
 			}
@@ -401,10 +410,13 @@ func summarize(r *report.Report, p *prepared) {
 	case worst == nil:
 		r.Verdict, r.Summary = report.Unknown, "the capture has no call on a security group's rules"
 		return
-	case worst.Verdict == report.Holds && vacuous:
+	case worst.Verdict == report.Holds && all:
 		r.Summary = "every property holds, but vacuously: the capture could not have shown a violation"
 	case worst.Verdict == report.Holds:
 		r.Summary = "every property holds, in every order that the capture allows"
+		if len(vacuous) > 0 {
+			r.Summary += "; " + strings.Join(slices.Sorted(maps.Keys(vacuous)), ", ") + " but vacuously"
+		}
 	case worst.Verdict == report.Unknown:
 		r.Summary = where.GroupID + ": " + worst.Reason
 	default:

@@ -32,6 +32,8 @@ type Result struct {
 	// explanation needed a port at any time.
 	Mutations, Revokes int
 	Needed             bool
+	// Managed tells whether any record shows a managed rule.
+	Managed bool
 	// Assumptions and Settled are for people: what the verdict rests on, and what narrowed the orders down.
 	Assumptions []string
 	Settled     map[string]int
@@ -169,6 +171,9 @@ func judgeOnce(ctx context.Context, c *Capture, opt Options, worst bool) *Result
 	j := judge{p: p, r: &Result{problem: p, Assumptions: p.assumptions, Settled: p.settled, Unclear: p.unclear,
 		NeverEmpty: report.Holds, Covered: report.Holds, Tight: report.Holds,
 		Viewed: p.viewed > 0, ViewedRules: max(0, p.viewed-1)}}
+	for r := range p.u.rules {
+		j.r.Managed = j.r.Managed || p.u.isManagedSomewhere(r)
+	}
 	for i := range p.effects {
 		e := &p.effects[i]
 		if p.source[i] >= 0 && e.result == changed && e.kind != none && e.kind != turn {

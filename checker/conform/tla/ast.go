@@ -36,6 +36,8 @@ type Module struct {
 	Variables []Decl
 	Defs      []*Def
 	Assumes   []Expr
+	// AssumeTexts is the source of each assumption, indented as it stood.
+	AssumeTexts []string
 }
 
 // Def returns the definition of that name, or nil.

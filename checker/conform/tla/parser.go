@@ -216,7 +216,10 @@ func (p *parser) module() *Module {
 			if p.peek().kind == ident && p.toks[p.at+1].text == "==" {
 				p.at += 2
 			}
+			first := p.peek()
 			m.Assumes = append(m.Assumes, p.expr())
+			m.AssumeTexts = append(m.AssumeTexts,
+				strings.Repeat(" ", first.pos.Col-1)+p.src[first.start:p.toks[p.at-1].end])
 		case p.accept("THEOREM"): // a claim for provers; nothing to execute
 			if p.peek().kind == ident && p.toks[p.at+1].text == "==" {
 				p.at += 2
