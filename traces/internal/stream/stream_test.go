@@ -111,7 +111,7 @@ func TestGunzip(t *testing.T) {
 		{"two members", append(bytes.Clone(whole), whole...), 2 * len(text), nil},
 		{"cut off", whole[:len(whole)/2], len(text) / 3, io.ErrUnexpectedEOF},
 		{"wrong sum", wrongSum, len(text), gzip.ErrChecksum},
-		{"something behind", append(bytes.Clone(whole), "something"...), len(text), gzip.ErrHeader},
+		{"something behind", append(bytes.Clone(whole), "something else"...), len(text), gzip.ErrHeader},
 		{"no gzip", []byte("hello hello hello"), 0, gzip.ErrHeader},
 	} {
 		g := NewGunzip(bytes.NewReader(test.in), 1000)
