@@ -303,6 +303,9 @@ func (p *page) processes(g Group) {
 
 func processKind(pr Process) string {
 	s := "not the controller"
+	if pr.UserAgent == "" {
+		s = "agent not recorded"
+	}
 	if pr.Controller {
 		s = "controller"
 		if pr.Release != "" {
