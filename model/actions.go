@@ -450,7 +450,8 @@ func (x *stepper) Reload(p, w int, v Bits) { x.described(Reload, p, w, v) }
 
 func (x *stepper) described(a Action, p, w int, v Bits) {
 	to, site := x.begin(), x.site(p)
-	site.Described(&to.Worker[p][w], &to.Memory[p].Cache, v)
+	to.Memory[p].Cache.Save(&x.Design, v)
+	site.Viewed(&to.Worker[p][w], v)
 	x.looked(p, v)
 	x.emit(event(a, p, w, int(to.Worker[p][w].TGB)-1, v))
 }

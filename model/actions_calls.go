@@ -72,7 +72,8 @@ func (x *stepper) AuthorizeDenied(p, w int) {
 // nothing, and are not steps.
 func (x *stepper) SeeGrant(p, w int, v Bits) {
 	to, site := x.begin(), x.site(p)
-	if site.SeesGrant(&to.Worker[p][w], &to.Memory[p].Cache, v) {
+	to.Memory[p].Cache.Save(&x.Design, v)
+	if site.SeesGrant(&to.Worker[p][w], v) {
 		x.emit(event(SeeGrant, p, w, int(to.Worker[p][w].TGB)-1, v))
 	}
 }
@@ -80,7 +81,8 @@ func (x *stepper) SeeGrant(p, w int, v Bits) {
 // Reread describes just before a revoke.
 func (x *stepper) Reread(p, w int, v Bits) {
 	to, site := x.begin(), x.site(p)
-	site.Reread(&to.Worker[p][w], &to.Memory[p].Cache, v)
+	to.Memory[p].Cache.Save(&x.Design, v)
+	site.Reread(&to.Worker[p][w], v)
 	x.emit(event(Reread, p, w, int(to.Worker[p][w].TGB)-1, v))
 }
 
@@ -126,7 +128,8 @@ func (x *stepper) RevokeNotFound(p, w int) {
 // SeeRevoke ends the describes after a revoke: this one shows it.
 func (x *stepper) SeeRevoke(p, w int, v Bits) {
 	to, site := x.begin(), x.site(p)
-	if site.SeesRevoke(&to.Worker[p][w], &to.Memory[p].Cache, v) {
+	to.Memory[p].Cache.Save(&x.Design, v)
+	if site.SeesRevoke(&to.Worker[p][w], v) {
 		x.emit(event(SeeRevoke, p, w, int(to.Worker[p][w].TGB)-1, v))
 	}
 }

@@ -205,12 +205,6 @@ func (s *Site[R]) tryAgain(w *Worker[R], revokeFirst bool) {
 	w.Step, w.View, w.Retried, w.RevokeFirst = ReloadStep, none, true, revokeFirst
 }
 
-// Described continues when EC2 has answered a describe.
-func (s *Site[R]) Described(w *Worker[R], c *Cache[R], view R) {
-	c.Save(s.Design, view)
-	s.Viewed(w, view)
-}
-
 // DescribeFailed continues when a describe has failed.
 func (s *Site[R]) DescribeFailed(w *Worker[R]) { s.finish(w, true) }
 
@@ -261,29 +255,26 @@ func (s *Site[R]) refused(w *Worker[R], answer Code) {
 }
 
 // SeesGrant reports whether a describe shows the grant, and continues if so.
-func (s *Site[R]) SeesGrant(w *Worker[R], c *Cache[R], view R) bool {
+func (s *Site[R]) SeesGrant(w *Worker[R], view R) bool {
 	if !w.Wanted.Minus(view.Union(s.Foreign)).Empty() {
 		return false
 	}
-	c.Save(s.Design, view)
 	s.afterAuthorize(w)
 	return true
 }
 
 // SeesRevoke reports whether a describe shows the revoke, and continues if so.
-func (s *Site[R]) SeesRevoke(w *Worker[R], c *Cache[R], view R) bool {
+func (s *Site[R]) SeesRevoke(w *Worker[R], view R) bool {
 	if overlap(view, s.Extra(w)) {
 		return false
 	}
-	c.Save(s.Design, view)
 	s.afterRevoke(w)
 	return true
 }
 
 // Reread continues when the describe before a revoke is answered: if nothing would be left, the
 // answer replaces the view, once.
-func (s *Site[R]) Reread(w *Worker[R], c *Cache[R], view R) {
-	c.Save(s.Design, view)
+func (s *Site[R]) Reread(w *Worker[R], view R) {
 	switch {
 	case w.Wanted.Empty() || !view.Minus(s.Extra(w)).Empty():
 		w.Step = Revoke

@@ -201,6 +201,23 @@ func Hull(wanted []Permissions) Permissions {
 	return out
 }
 
+// covers reports whether every needed rule lies inside some rule of the same protocol and source.
+func covers(rules, needed Permissions) bool {
+	for _, n := range needed {
+		if !slices.ContainsFunc(rules, func(p Permission) bool { return p.contains(n) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p Permission) contains(n Permission) bool {
+	samePorts := n
+	samePorts.FromPort, samePorts.ToPort = p.FromPort, p.ToPort
+	return split(samePorts.IpPermission)[0].key == p.key &&
+		value(p.FromPort) <= value(n.FromPort) && value(n.ToPort) <= value(p.ToPort)
+}
+
 // AllPorts is what --disable-restricted-sg-rules makes of the wanted rules: every port from every
 // source that any binding names, so that no change of ports ever changes a rule
 // (networking_manager.go:373, with the whole range as the only port).
