@@ -44,6 +44,17 @@ func init() { // and not a literal: replaceARN looks for patterns in turn
 
 // text rewrites the names inside of a text.
 func (d *Redactor) text(s string) string {
+	if out, ok := d.texts[s]; ok {
+		return out
+	}
+	out := d.rewriteText(s)
+	if d.texts != nil && len(d.texts) < 1<<16 {
+		d.texts[s] = out
+	}
+	return out
+}
+
+func (d *Redactor) rewriteText(s string) string {
 	var live []pattern
 	for _, p := range patterns {
 		if strings.Contains(s, p.has) {
@@ -77,10 +88,12 @@ func (d *Redactor) text(s string) string {
 func (d *Redactor) match(s string, i int, live []pattern) (int, string) {
 	rest := s[i:]
 	if len(rest) >= 2 {
-		for _, n := range d.byStart[rest[:2]] {
-			if strings.HasPrefix(rest, n) && d.ends(s, i, i+len(n), len(n) >= 5) {
-				known := d.names[n]
-				return len(n), d.give(known.class, known.original)
+		for _, n := range d.lengths[rest[:2]] {
+			if n > len(rest) {
+				continue
+			}
+			if known, ok := d.names[rest[:n]]; ok && inTexts(rest[:n]) && d.ends(s, i, i+n, n >= 5) {
+				return n, d.give(known.class, known.original)
 			}
 		}
 	}

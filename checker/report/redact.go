@@ -24,7 +24,9 @@ import (
 // has no such form, say a customer's domain in an error text, is not found.
 type Redactor struct {
 	names     map[string]name       // learned, by the original
-	byStart   map[string][]string   // the learned originals, longest first, by their first two bytes
+	lengths   map[string][]int      // lengths of the learned originals, longest first, by their first two bytes
+	asked     map[string]bool       // what know has seen
+	texts     map[string]string     // what text has answered, for strings that come again and again
 	pseudonym map[[2]string]string  // by class and original
 	taken     map[string]bool       // originals seen and pseudonyms given
 	count     map[string]int        // by class
@@ -37,7 +39,7 @@ type name struct{ class, original string }
 
 // NewRedactor returns a Redactor that knows the names in a history and in bindings; both may be nil.
 func NewRedactor(h *traces.History, bindings []traces.Binding) *Redactor {
-	d := &Redactor{names: map[string]name{}, byStart: map[string][]string{}, pseudonym: map[[2]string]string{},
+	d := &Redactor{names: map[string]name{}, lengths: map[string][]int{}, asked: map[string]bool{}, pseudonym: map[[2]string]string{},
 		taken: map[string]bool{}, count: map[string]int{}, processes: map[string]bool{}}
 	if h != nil {
 		d.learn(reflect.ValueOf(*h))
@@ -63,9 +65,12 @@ func (d *Redactor) History(h *traces.History) *traces.History {
 func (d *Redactor) rewriteAll(v reflect.Value) reflect.Value {
 	d.learn(v)
 	d.onlySeen = func(original string) { d.taken[original] = true }
-	rewrite(v, "", map[uintptr]reflect.Value{}, d.field)
+	d.texts = map[string]string{}
+	newWalk(d.field).value(v, "")
 	d.onlySeen = nil
-	return rewrite(v, "", map[uintptr]reflect.Value{}, d.field)
+	d.texts = map[string]string{}
+	defer func() { d.texts = nil }()
+	return newWalk(d.field).value(v, "")
 }
 
 // kept are the fields that hold the tool's or AWS's own words.
@@ -89,15 +94,38 @@ var classes = map[string]string{
 	"Observation.Process": "process",
 }
 
-// rewrite copies a value and passes each string through f, with its field's name, "Type.Field". Shared pointers stay shared.
-func rewrite(v reflect.Value, field string, seen map[uintptr]reflect.Value, f func(field, s string) string) reflect.Value {
+// walk copies values and passes each string through rewrite, with its field's name, "Type.Field". Shared pointers stay
+// shared.
+type walk struct {
+	rewrite func(field, s string) string
+	seen    map[uintptr]reflect.Value
+	fields  map[reflect.Type][]string
+}
+
+func newWalk(f func(field, s string) string) *walk {
+	return &walk{f, map[uintptr]reflect.Value{}, map[reflect.Type][]string{}}
+}
+
+// names are the fields of a struct as rewrite is told of them.
+func (w *walk) names(t reflect.Type) []string {
+	list, ok := w.fields[t]
+	if !ok {
+		for i := range t.NumField() {
+			list = append(list, t.Name()+"."+t.Field(i).Name)
+		}
+		w.fields[t] = list
+	}
+	return list
+}
+
+func (w *walk) value(v reflect.Value, field string) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
-		return reflect.ValueOf(f(field, v.String())).Convert(v.Type())
+		return reflect.ValueOf(w.rewrite(field, v.String())).Convert(v.Type())
 	case reflect.Struct:
 		out := reflect.New(v.Type()).Elem()
-		for i := range v.NumField() {
-			out.Field(i).Set(rewrite(v.Field(i), v.Type().Name()+"."+v.Type().Field(i).Name, seen, f))
+		for i, name := range w.names(v.Type()) {
+			out.Field(i).Set(w.value(v.Field(i), name))
 		}
 		return out
 	case reflect.Slice:
@@ -106,7 +134,7 @@ func rewrite(v reflect.Value, field string, seen map[uintptr]reflect.Value, f fu
 		}
 		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		for i := range v.Len() {
-			out.Index(i).Set(rewrite(v.Index(i), field, seen, f))
+			out.Index(i).Set(w.value(v.Index(i), field))
 		}
 		return out
 	case reflect.Map:
@@ -117,19 +145,19 @@ func rewrite(v reflect.Value, field string, seen map[uintptr]reflect.Value, f fu
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, k := range keys {
-			out.SetMapIndex(k, rewrite(v.MapIndex(k), field, seen, f))
+			out.SetMapIndex(k, w.value(v.MapIndex(k), field))
 		}
 		return out
 	case reflect.Pointer:
 		if v.IsNil() {
 			return v
 		}
-		if out, ok := seen[v.Pointer()]; ok && out.Type() == v.Type() {
+		if out, ok := w.seen[v.Pointer()]; ok && out.Type() == v.Type() {
 			return out
 		}
 		out := reflect.New(v.Type().Elem())
-		seen[v.Pointer()] = out
-		out.Elem().Set(rewrite(v.Elem(), field, seen, f))
+		w.seen[v.Pointer()] = out
+		out.Elem().Set(w.value(v.Elem(), field))
 		return out
 	}
 	return v
@@ -139,7 +167,7 @@ func rewrite(v reflect.Value, field string, seen map[uintptr]reflect.Value, f fu
 func (d *Redactor) learn(v reflect.Value) {
 	agents := map[string]bool{}
 	var processes []string
-	rewrite(v, "", map[uintptr]reflect.Value{}, func(field, s string) string {
+	newWalk(func(field, s string) string {
 		switch class := classes[field]; {
 		case field == "Process.UserAgent" || field == "Caller.UserAgent":
 			for _, word := range strings.Fields(s) {
@@ -153,7 +181,7 @@ func (d *Redactor) learn(v reflect.Value) {
 			d.know(class, s)
 		}
 		return s
-	})
+	}).value(v, "")
 	for _, s := range processes {
 		base, _, _ := strings.Cut(s, "#")
 		if s != "" && !agents[base] && !plainProcess.MatchString(s) && !d.holdsName(s) {
@@ -192,12 +220,16 @@ func keptName(class, s string) bool {
 
 // know learns a name, unless its form gives it away.
 func (d *Redactor) know(class, s string) {
+	if d.asked[s] {
+		return
+	}
+	d.asked[s] = true
 	if _, group, ok := strings.Cut(s, "targetgroup/"); ok && class == "tg" {
 		for part := range strings.SplitSeq(group, "/") { // its name and its number
 			d.add(part, name{"tg", group})
 		}
 	}
-	if s == "" || d.names[s].class != "" || d.wholePattern(s) {
+	if s == "" || d.wholePattern(s) {
 		return
 	}
 	d.add(s, name{class, s})
@@ -220,11 +252,11 @@ func (d *Redactor) add(s string, n name) {
 	if !inTexts(s) {
 		return
 	}
-	list := d.byStart[s[:2]]
-	i, _ := slices.BinarySearchFunc(list, s, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	d.byStart[s[:2]] = slices.Insert(list, i, s)
+	list := d.lengths[s[:2]]
+	i, found := slices.BinarySearchFunc(list, len(s), func(a, b int) int { return cmp.Compare(b, a) })
+	if !found {
+		d.lengths[s[:2]] = slices.Insert(list, i, len(s))
+	}
 }
 
 // inTexts reports whether a name is replaced inside of texts, and not only where it is a whole field: not if it is too
