@@ -56,6 +56,8 @@ func TestHostileLines(t *testing.T) {
 	}
 }
 
+var exes = bytes.Repeat([]byte("x"), 64<<10)
+
 // endless delivers one line of n bytes without holding it, then the tail.
 type endless struct {
 	n    int64
@@ -66,10 +68,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	if e.n == 0 {
 		return e.tail.Read(p)
 	}
-	n := int(min(e.n, int64(len(p))))
-	for i := range p[:n] {
-		p[i] = 'x'
-	}
+	n := copy(p[:min(e.n, int64(len(p)))], exes)
 	e.n -= int64(n)
 	return n, nil
 }
