@@ -29,8 +29,8 @@ Swap ==
 All ==
   /\ \A x \in S : f[x] = 1 \/ x \in set
   /\ IF n > 2 THEN n' = 2 ^ 2 ELSE \/ n' = 0 \/ n' = 1
-  /\ (n = 1) => set' = {}
-  /\ n # 1 => set' = S
+  /\ IF n = 1 THEN set' = {} ELSE set' = S
+  /\ n = 2 => set # {} \/ f[1] = 1
   /\ f' = [x \in S |-> IF x \in set' THEN 1 ELSE 0]
 Next == Up \/ (\E x \in S : Flip(x)) \/ Swap \/ All
 
