@@ -11,11 +11,11 @@ import (
 )
 
 // Minimize returns a smallest part of a capture whose verdict is violated: a history of its own, from which no operation
-// and no observation can be left out without the first violated property of r ceasing to be violated. It is found by
-// delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002). The context bounds
+// and no observation can be left out without the first violated property of r ceasing to be violated by a window that the
+// same call opens. It is found by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002). The context bounds
 // the search; what was reached by then is returned.
 func Minimize(ctx context.Context, c *capture.Capture, opt Options, r *report.Report) (*traces.History, error) {
-	group, name := firstViolated(r)
+	group, name, opener := firstViolated(r)
 	if name == "" {
 		return nil, errors.New("nothing is violated, so that there is nothing to minimize")
 	}
@@ -26,7 +26,7 @@ func Minimize(ctx context.Context, c *capture.Capture, opt Options, r *report.Re
 		judged := Check(ctx, &capture.Capture{History: h, Snapshots: c.Snapshots, Bindings: c.Bindings}, opt)
 		for _, g := range judged.Groups {
 			for _, p := range g.Properties {
-				if p.Name == name && p.Verdict == report.Violated {
+				if p.Name == name && p.Verdict == report.Violated && (opener == "" || opens(p, opener)) {
 					return true
 				}
 			}
@@ -88,14 +88,27 @@ func Minimize(ctx context.Context, c *capture.Capture, opt Options, r *report.Re
 	return part(all), nil
 }
 
-// firstViolated names the first property that is violated, and its group.
-func firstViolated(r *report.Report) (group, name string) {
+// firstViolated names the first property that is violated, its group, and the call that opened its first window, if one did.
+func firstViolated(r *report.Report) (group, name, opener string) {
 	for _, g := range r.Groups {
 		for _, p := range g.Properties {
-			if p.Verdict == report.Violated {
-				return g.GroupID, p.Name
+			if p.Verdict != report.Violated {
+				continue
 			}
+			for _, w := range p.Windows {
+				if w.Verdict == report.Violated && w.OpenedBy != nil {
+					return g.GroupID, p.Name, w.OpenedBy.ID
+				}
+			}
+			return g.GroupID, p.Name, ""
 		}
 	}
-	return "", ""
+	return "", "", ""
+}
+
+// opens reports whether the call opened a window that every explanation has.
+func opens(p report.Property, id string) bool {
+	return slices.ContainsFunc(p.Windows, func(w report.Window) bool {
+		return w.Verdict == report.Violated && w.OpenedBy != nil && w.OpenedBy.ID == id
+	})
 }

@@ -47,6 +47,8 @@ func (j *judgement) properties() {
 		}
 		p.Windows = kept
 	}
+	never.Meaning, covered.Meaning = property.ErrNeverEmpty.Error(), property.ErrCovered.Error()
+	repair.Meaning, tight.Meaning = property.ErrRepairBound.Error(), property.ErrTight.Error()
 	j.out.Properties = []report.Property{never, covered, repair, tight}
 }
 
@@ -68,7 +70,7 @@ func soften(p *report.Property, proven report.Verdict, j *judgement, r *property
 			return o.Property == name && o.Certain && o.Subject == w.Subject && o.Start.Earliest <= endOf(w, j) && w.Start.Earliest <= o.End.Latest
 		}) {
 			w.Verdict, w.CertainSeconds = report.Possible, 0
-			w.Text = strings.TrimSpace(w.Text + " nothing in the capture proves that a target needed the rules; --bindings would")
+			w.Text = strings.TrimPrefix(w.Text+"; nothing in the capture proves that a target needed the rules; --bindings would", "; ")
 		}
 	}
 	if proven != report.Violated {

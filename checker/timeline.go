@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"linearize.example/checker/orders"
+	"linearize.example/checker/property"
 
 	"linearize.example/checker/report"
 	"linearize.example/traces"
@@ -122,6 +123,12 @@ func (j *judgement) rules(lines []line, at []int) {
 			started(p, begin)
 		}
 	}
+	needs := map[property.Reason]report.Range{}
+	if s := j.r.Start(); s != nil {
+		for _, n := range j.r.Reasons(s) {
+			needs[n] = begin
+		}
+	}
 	current := j.r.Start()
 	last := -1
 	known := j.r.Stuck == nil && j.r.Err == nil
@@ -156,6 +163,7 @@ func (j *judgement) rules(lines []line, at []int) {
 				started(perm, when)
 			}
 		}
+		j.needs(needs, before, after, when, len(p.Others) == 0)
 		if p.Op < 0 || at[p.Op] < 0 || at[p.Op] <= last {
 			current = slices.Clone(after)
 			return
@@ -174,6 +182,14 @@ func (j *judgement) rules(lines []line, at []int) {
 		current = append(current[:0:0], after...)
 	})
 	fill(len(lines))
+	for n, from := range needs {
+		if len(j.out.Needs) < mostNeeds {
+			j.out.Needs = append(j.out.Needs, report.Need{Port: n.Port, Why: n.Why, From: from, Certain: true})
+		}
+	}
+	slices.SortFunc(j.out.Needs, func(a, b report.Need) int {
+		return cmp.Or(cmp.Compare(a.From.Earliest, b.From.Earliest), strings.Compare(a.Port, b.Port), strings.Compare(a.Why, b.Why), cmp.Compare(a.From.Latest, b.From.Latest))
+	})
 	for _, b := range bars {
 		if len(j.out.Bars) < mostBars {
 			j.out.Bars = append(j.out.Bars, report.Bar{Rule: b.p.Rule.String(), Managed: b.p.Description != "", From: b.from, Certain: true})
@@ -182,6 +198,32 @@ func (j *judgement) rules(lines []line, at []int) {
 	slices.SortFunc(j.out.Bars, func(a, b report.Bar) int {
 		return cmp.Or(cmp.Compare(a.From.Earliest, b.From.Earliest), strings.Compare(a.Rule, b.Rule), cmp.Compare(a.From.Latest, b.From.Latest))
 	})
+}
+
+// mostNeeds bounds the needs in the picture.
+const mostNeeds = 100
+
+// needs notes which needs began and ended with a change.
+func (j *judgement) needs(open map[property.Reason]report.Range, before, after orders.State, when report.Range, certain bool) {
+	if !j.r.NeedsDiffer(before, after) {
+		return
+	}
+	now := j.r.Reasons(after)
+	for _, n := range j.r.Reasons(before) {
+		if slices.Contains(now, n) {
+			continue
+		}
+		if from, known := open[n]; known && len(j.out.Needs) < mostNeeds {
+			end := when
+			j.out.Needs = append(j.out.Needs, report.Need{Port: n.Port, Why: n.Why, From: from, To: &end, Certain: certain})
+		}
+		delete(open, n)
+	}
+	for _, n := range now {
+		if _, known := open[n]; !known {
+			open[n] = when
+		}
+	}
 }
 
 // marks says at which rows windows begin and end.

@@ -43,6 +43,10 @@ func (p *problem) begin() {
 	} else {
 		unknown = p.infer(base)
 	}
+	if p.c.Snapshot != nil || p.viewed > 0 || p.c.HasBindings && p.grants() {
+		// Whoever gives the bindings of a group that is being granted rules asks for the closed world.
+		base.Set(told)
+	}
 	p.initial = []orders.State{base}
 	if !p.opt.anyStart {
 		if len(unknown) > 0 {
@@ -63,12 +67,20 @@ func (p *problem) begin() {
 	}
 }
 
+// grants reports whether a managed rule was granted for certain.
+func (p *problem) grants() bool {
+	return slices.ContainsFunc(p.effects, func(e effect) bool {
+		return e.kind == grant && e.result == changed && slices.ContainsFunc(e.set, func(f int32) bool { return p.u.facts[f].managed })
+	})
+}
+
 // startWith puts a rule into a state of the beginning, with the needs that are assumed with it.
 func (p *problem) startWith(s orders.State, f int32) {
 	s.Set(f)
 	if !p.u.facts[f].managed {
 		return
 	}
+	s.Set(told)
 	for _, reason := range p.assumed[p.u.facts[f].rule] {
 		if n := p.u.facts[reason].port; n < 0 || !p.u.ports[n].proven || p.u.ports[n].provenFrom > p.c.From {
 			s.Set(reason)

@@ -136,6 +136,9 @@ func (e *effect) apply(u *universe, lenient bool, from, to orders.State) bool {
 	if e.once >= 0 {
 		to.Set(e.once)
 	}
+	if e.kind == empty || to.Meets(u.managed) {
+		to.Set(told)
+	}
 	if len(e.narrows) > 0 && e.partnerDone(to) {
 		for _, p := range e.narrows {
 			if !to.Meets(u.ports[p].managed) {

@@ -21,6 +21,10 @@ type universe struct {
 	words   int
 }
 
+// told is the fact that something has told of the managed rules: one was there, or the group is known to have been empty.
+// Before that, that no rule is there rests on nothing but that the capture does not mention one.
+const told int32 = 0
+
 // fact describes one bit.
 type fact struct {
 	rule    traces.Rule
@@ -57,7 +61,7 @@ type port struct {
 }
 
 func newUniverse() *universe {
-	return &universe{rules: map[traces.Rule]item{}, byPort: map[portKey]int{}}
+	return &universe{rules: map[traces.Rule]item{}, byPort: map[portKey]int{}, facts: []fact{{spare: true, port: -1}}}
 }
 
 func (u *universe) add(f fact) int32 {
@@ -104,6 +108,7 @@ func (u *universe) seal() {
 	sources, protocols := map[string]bool{}, map[string]bool{}
 	for i, f := range u.facts {
 		switch {
+		case f.spare:
 		case f.need != "":
 			u.needs.Set(int32(i))
 		case f.managed:

@@ -117,11 +117,14 @@ func (j *judge) verdict(bad func([]bool) bool) report.Verdict {
 	switch {
 	case !any:
 		return report.Holds
-	case j.avoidable(func(n int32) bool { return bad(j.violated(n)) }):
+	case j.avoidable(func(n int32) bool { return j.told(n) && bad(j.violated(n)) }):
 		return report.Possible
 	}
 	return report.Violated
 }
+
+// told reports whether something has told of the managed rules in node n's explanations, so that their absence is known.
+func (j *judge) told(n int32) bool { return j.b.State(n).Has(told) }
 
 // avoidable reports whether some path leads from an entry to an exit without a bad node.
 func (j *judge) avoidable(bad func(n int32) bool) bool {
@@ -215,6 +218,10 @@ func (j *judge) subject(s int) {
 		from, to := bad(e.From), bad(e.To)
 		earliest, latest := b.Span(e, &j.p.ops[e.Op])
 		switch {
+		case from && to && j.told(e.To) && !j.told(e.From):
+			// The window may have been open before; from here on it is for certain.
+			w := window(e.To)
+			w.Start.Latest = max(w.Start.Latest, latest)
 		case !from && to:
 			w := window(e.To)
 			if w.Start.Earliest > earliest || w.Opener < 0 && !carried[w] {
@@ -246,13 +253,13 @@ func (j *judge) subject(s int) {
 			continue
 		}
 		// All explanations pass through the cut, and there the window is open.
-		w.Certain, w.Ended, w.Closer = true, false, -1
+		w.Certain, w.Ended, w.Closer = w.Certain || j.told(n), false, -1
 		w.End = report.Range{Earliest: traces.Forever, Latest: traces.Beginning}
 		j.open[s] = len(j.windows) + slices.Index(roots, find(n))
 	}
 	for _, root := range roots {
 		w := found[root]
-		w.Certain = w.Certain || !j.avoidable(func(n int32) bool { return bad(n) && find(n) == root })
+		w.Certain = w.Certain || !j.avoidable(func(n int32) bool { return bad(n) && find(n) == root && j.told(n) })
 		w.Property, w.Subject = NeverEmpty, ""
 		if s > 0 {
 			w.Property, w.Subject = Covered, j.p.u.ports[s-1].name.String()
@@ -530,3 +537,36 @@ func (r *Result) Changed(before, after orders.State) (come, gone []traces.Permis
 
 // HasManaged reports whether some managed rule is in the state.
 func (r *Result) HasManaged(s orders.State) bool { return s.Meets(r.problem.u.managed) }
+
+// Reason is why a port is needed.
+type Reason struct {
+	// Port is the port as people name it, "some port" where nobody knows it; Why says who needs it.
+	Port, Why string
+}
+
+// Reasons are the reasons of a state, in a fixed order.
+func (r *Result) Reasons(s orders.State) []Reason {
+	var list []Reason
+	u := r.problem.u
+	for i, f := range u.facts {
+		if f.need == "" || !s.Has(int32(i)) {
+			continue
+		}
+		port := "some port"
+		if f.port >= 0 {
+			port = u.ports[f.port].name.String()
+		}
+		list = append(list, Reason{port, f.need})
+	}
+	return list
+}
+
+// NeedsDiffer reports whether the states differ in what is needed.
+func (r *Result) NeedsDiffer(a, b orders.State) bool {
+	for i, mask := range r.problem.u.needs {
+		if (a[i]^b[i])&mask != 0 {
+			return true
+		}
+	}
+	return false
+}
