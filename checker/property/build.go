@@ -47,7 +47,16 @@ type problem struct {
 
 // build prepares the capture.
 func build(c *Capture, opt Options, worst bool) *problem {
-	p := &problem{c: c, opt: opt, u: newUniverse(), worst: worst, settled: map[string]int{}}
+	p := assemble(c, opt)
+	p.worst = worst
+	p.resolveOptional()
+	p.sortOperations()
+	return p
+}
+
+// assemble turns the capture into operations, effects and states of the beginning.
+func assemble(c *Capture, opt Options) *problem {
+	p := &problem{c: c, opt: opt, u: newUniverse(), settled: map[string]int{}}
 	p.number()
 	p.proveNeeds()
 	p.assumeNeeds()
@@ -58,8 +67,6 @@ func build(c *Capture, opt Options, worst bool) *problem {
 	p.bindNeeds()
 	p.order()
 	p.begin()
-	p.resolveOptional()
-	p.sortOperations()
 	return p
 }
 
@@ -219,11 +226,14 @@ func (p *problem) order() {
 		if s < 0 {
 			continue
 		}
-		// Operations that were left out (describes, calls on targets) pass on the order that they stand for.
+		// Operations that were left out (describes, calls on targets) or may never have taken effect pass on the order
+		// that they stand for.
 		for a := p.c.Operations[s].After; a >= 0; a = p.c.Operations[a].After {
 			if j, known := p.place(a); known {
 				p.after(i, j, "the controller log's order")
-				break
+				if !p.ops[j].Optional {
+					break
+				}
 			}
 		}
 	}
@@ -327,17 +337,10 @@ func (p *problem) replaces(g, r int) bool {
 func (p *problem) narrow(g, r int, v Version) {
 	e := &p.effects[r]
 	e.siblings = p.siblings(e.items)
-	ports := p.openedBy(e.items)
 	role := p.role(p.source[r])
+	// What somebody else asked for stays needed, whatever this process revokes.
+	ports := slices.DeleteFunc(slices.Clone(p.openedBy(e.items)), func(n int) bool { return !p.ownedBy(n, role) })
 	e.drops = ports
-	if slices.ContainsFunc(ports, func(n int) bool { return !p.ownedBy(n, role) }) {
-		e.drops = nil
-		for _, n := range ports {
-			if p.ownedBy(n, role) {
-				e.drops = append(e.drops, n)
-			}
-		}
-	}
 	if g < 0 {
 		return
 	}

@@ -139,9 +139,6 @@ func (r *Result) combine(best *Result) {
 	}
 	r.NeverEmpty = join(r.NeverEmpty, best.NeverEmpty)
 	r.Covered = join(r.Covered, best.Covered)
-	if r.Tight == report.Holds {
-		r.Tight = best.Tight
-	}
 	if r.Tight != best.Tight {
 		r.Tight = report.Possible
 		r.Leftovers = append(r.Leftovers, best.Leftovers...)
