@@ -13,7 +13,7 @@ const maxStateBits = explore.MaxBits
 type layout struct {
 	rules, versions, pod, checkpoint, leader, tgb       int
 	computed, queue, mark, due, resync, faults, witness int
-	age, lookup                                         int
+	age                                                 int
 	bits                                                int
 }
 
