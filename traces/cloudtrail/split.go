@@ -237,6 +237,20 @@ func mayOpen(b []byte) bool {
 	return true
 }
 
+// plain returns how many bytes at the start of b, in steps of a block, a string simply contains. It is faster than
+// looking at each byte where strings are long.
+func plain(b []byte) (n int) {
+	const block = 512
+	for len(b)-n >= block {
+		part := b[n : n+block]
+		if bytes.IndexByte(part, '"') >= 0 || bytes.IndexByte(part, '\\') >= 0 || bytes.IndexByte(part, '\n') >= 0 {
+			break
+		}
+		n += block
+	}
+	return n
+}
+
 // skipString consumes the string that begins at pos. A line feed in it is an error: the string was never closed.
 func (s *splitter) skipString() error {
 	s.pos++
@@ -247,9 +261,12 @@ func (s *splitter) skipString() error {
 			i++
 			escaped = false
 		}
-		for i < len(b) {
+		for start := i; i < len(b); {
 			if inString[b[i]] {
-				i++
+				if i++; i-start > 64 {
+					i += plain(b[i:])
+					start = i
+				}
 				continue
 			}
 			switch b[i] {
