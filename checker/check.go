@@ -133,7 +133,7 @@ func prepare(c *capture.Capture, opt Options) *prepared {
 	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...)
 	p.history.Operations = within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt)
 	p.bounds(opt)
-	p.identify()
+	p.identify(opt)
 	bindings, hasBindings := opt.Bindings, opt.HasBindings
 	if len(c.Bindings) > 0 {
 		bindings, hasBindings = append(slices.Clone(bindings), c.Bindings...), true
@@ -202,8 +202,16 @@ func (p *prepared) bounds(opt Options) {
 	}
 }
 
-// identify finds out which processes are controllers, and of which release.
-func (p *prepared) identify() {
+// identify finds out which processes are controllers, and of which release. Where the user says which rules are managed,
+// the controller is whoever grants such rules.
+func (p *prepared) identify(opt Options) {
+	grants := map[string]bool{}
+	for i := range p.history.Operations {
+		op := &p.history.Operations[i]
+		if opt.Managed != nil && op.Op == traces.AuthorizeSecurityGroupIngress {
+			grants[op.Process] = grants[op.Process] || slices.ContainsFunc(op.Permissions, func(p traces.Permission) bool { return opt.Managed.MatchString(p.Description) })
+		}
+	}
 	p.releases, p.callers = map[string]property.Release{}, map[string]*traces.Caller{}
 	for i := range p.history.Operations {
 		op := &p.history.Operations[i]
@@ -220,6 +228,7 @@ func (p *prepared) identify() {
 			}
 			if c.UserAgent != "" {
 				r.Version, r.Controller = property.FromUserAgent(c.UserAgent)
+				r.Controller = r.Controller || grants[op.Process]
 			}
 		}
 		if before := p.releases[op.Process]; before.Version != (property.Version{}) {

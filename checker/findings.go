@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	ownershipBreach      = "ownership-breach"       // the controller revoked a rule that is not its own
 	outsideRemoval       = "outside-removal"        // somebody else than the controller removed managed rules
 	coveredByUnmanaged   = "covered-by-unmanaged"   // nothing managed is left, and rules of somebody else do
+	registeredOutside    = "registered-outside"     // targets on a port that no rule opens and nobody asked for
 	legalGap             = "legal-gap"              // no managed rule, and nobody needs one
 	beginsEmpty          = "begins-empty"           // the capture begins with no rule at all
 	ruleLimit            = "rule-limit"             // the group is full
@@ -40,6 +42,8 @@ func (j *judgement) findings() {
 	j.oldReads()
 	j.failures()
 	j.masked()
+	j.breaches()
+	j.outside()
 	j.pilesUp()
 	j.gaps()
 	j.begins()
@@ -234,7 +238,11 @@ func (j *judgement) masked() {
 		}
 		reconciled, skipped := 0, 0
 		for _, ob := range j.g.observations {
-			if ob.Earliest < w.Start.Latest || ob.Latest > w.End.Earliest {
+			inside := ob.Earliest
+			if w.Opener < 0 {
+				inside = ob.Latest // the rules were gone before; the window began when a need did, perhaps this one
+			}
+			if inside < w.Start.Latest || ob.Latest > w.End.Earliest {
 				continue
 			}
 			switch ob.Kind {
@@ -257,27 +265,106 @@ func (j *judgement) masked() {
 			j.find(coveredByUnmanaged, "no rule was managed from %s on, but rules of somebody else let the traffic in all the time: not an outage", nominal(w.Start))
 		}
 	}
-	for i := range j.g.capture.Operations {
+}
+
+// breaches tells of rules of somebody else that the controller revoked.
+func (j *judgement) breaches() {
+	j.r.Replay(func(k int, before, after orders.State) {
+		i := j.r.Order[k].Op
+		if i < 0 || j.g.capture.Operations[i].Op != traces.RevokeSecurityGroupIngress {
+			return
+		}
 		op := &j.g.capture.Operations[i]
 		r := j.p.releases[op.Process]
-		if op.Op != traces.RevokeSecurityGroupIngress || op.Outcome != traces.Succeeded || !r.Controller || r.Version == (property.Version{}) {
-			continue
+		if !r.Controller || r.Version == (property.Version{}) && j.opt.Managed == nil {
+			return
 		}
-		for _, p := range op.Permissions {
-			if p.Description != "" && !j.changesManaged(op) {
-				j.find(ownershipBreach, "%s of %s revoked %s, whose description is not the controller's (%q)", op.ID, op.Process, p.Rule, p.Description)
+		_, gone := j.r.Changed(before, after)
+		for _, p := range gone {
+			if p.Description == "" {
+				j.find(ownershipBreach, "%s of %s revoked %s, which is not the controller's own (its description: %q)", op.ID, op.Process, p.Rule, j.description(p.Rule))
 				break
 			}
 		}
+	})
+}
+
+// description is what the capture says of a rule's description.
+func (j *judgement) description(r traces.Rule) string {
+	var all []traces.Permission
+	if s := j.g.capture.Snapshot; s != nil {
+		for _, p := range s.Rules {
+			all = append(all, p.Permission)
+		}
+	}
+	for i := range j.g.capture.Operations {
+		op := &j.g.capture.Operations[i]
+		all = append(append(all, op.View...), op.Permissions...)
+	}
+	for _, p := range all {
+		if p.Rule == r && p.Description != "" {
+			return p.Description
+		}
+	}
+	return ""
+}
+
+// outside tells of targets on ports that no rule opens and no binding asks for.
+func (j *judgement) outside() {
+	if !j.g.capture.HasBindings {
+		return
+	}
+	var rules []traces.Permission
+	if s := j.r.Start(); s != nil {
+		rules = j.r.Rules(s, false)
+	}
+	for i := range j.g.capture.Operations {
+		if op := &j.g.capture.Operations[i]; op.Op == traces.AuthorizeSecurityGroupIngress && op.Outcome != traces.Failed {
+			rules = append(rules, op.Permissions...)
+		}
+	}
+	var ports []string
+	for i := range j.g.capture.Operations {
+		op := &j.g.capture.Operations[i]
+		if op.Op != traces.RegisterTargets || op.Outcome != traces.Succeeded {
+			continue
+		}
+		for _, t := range op.Targets {
+			open := slices.ContainsFunc(rules, func(p traces.Permission) bool { return p.Covers("tcp", t.Port) || p.Covers("udp", t.Port) })
+			asked := slices.ContainsFunc(j.g.capture.Bindings, func(b traces.Binding) bool {
+				return b.TargetGroup == op.TargetGroup && slices.ContainsFunc(b.Needs, func(n traces.Need) bool { return n.Port == t.Port || n.Port <= 0 })
+			})
+			if text := strconv.Itoa(int(t.Port)); t.Port > 0 && !open && !asked && !slices.Contains(ports, text) {
+				ports = append(ports, text)
+			}
+		}
+	}
+	if len(ports) > 0 {
+		j.find(registeredOutside, "targets are registered on port %s, which is inside of no rule; the bindings do not ask for it", strings.Join(ports, ", "))
 	}
 }
 
-// pilesUp tells of a controller that grants and never revokes.
+// pilesUp tells of a controller that grants a wider range, leaves the one that it replaces, and never even tries to revoke.
 func (j *judgement) pilesUp() {
-	if len(j.r.Leftovers) == 0 || j.r.Revokes > 0 || j.r.Mutations < 2 {
+	grants := 0
+	var granted []traces.Permission
+	for i := range j.g.capture.Operations {
+		op := &j.g.capture.Operations[i]
+		switch {
+		case op.Op == traces.RevokeSecurityGroupIngress && j.p.releases[op.Process].Controller:
+			return
+		case op.Op == traces.AuthorizeSecurityGroupIngress && j.changesManaged(op):
+			grants++
+			granted = append(granted, op.Permissions...)
+		}
+	}
+	replaced := slices.DeleteFunc(slices.Clone(j.r.Leftovers), func(p traces.Permission) bool {
+		return !slices.ContainsFunc(granted, func(o traces.Permission) bool { return o.Rule != p.Rule && o.Contains(p.Rule) })
+	})
+	if j.r.Tight != report.Violated || grants < 2 || len(replaced) == 0 {
 		return
 	}
-	j.find(authorizeOnlyForever, "%s, no revoke, and %s left that nobody wants: a controller revokes nothing until it has computed every TGB since its start, and one broken TGB keeps it there", countOf(j.r.Mutations, "authorize"), countOf(len(j.r.Leftovers), "rule"))
+	j.find(authorizeOnlyForever, "%s, no revoke, and %s left inside of a wider one: a controller revokes nothing until it has computed every TGB since its start, and one broken TGB keeps it there", countOf(grants, "authorize"), countOf(len(replaced), "rule"))
 }
 
 // gaps tells of times without a managed rule in which nobody needed one.

@@ -248,7 +248,7 @@ func (j *judgement) reasons(never, covered, tight *report.Property) {
 	switch {
 	case tight.Verdict == report.Violated:
 		tight.Reason = "left at the end, and nobody wants it: " + left
-	case tight.Verdict == report.Possible && j.r.Unsettled:
+	case tight.Verdict == report.Possible && !j.r.Overdue:
 		tight.Reason = fmt.Sprintf("nobody wants %s, and the capture ends before a revoke had to follow", left)
 	case tight.Verdict == report.Possible:
 		tight.Reason = "in some orders left at the end, and nobody wants it: " + left

@@ -104,6 +104,11 @@ func (r Rule) Covers(protocol string, port int32) bool {
 	return r.Protocol == protocol && r.FromPort <= port && port <= r.ToPort
 }
 
+// Contains reports whether the rule lets in, from the same source, all that o lets in by ports of the same protocol.
+func (r Rule) Contains(o Rule) bool {
+	return r.Protocol == o.Protocol && r.Source == o.Source && r.FromPort <= o.FromPort && o.ToPort <= r.ToPort
+}
+
 // Ports prints the rule's protocol and ports: "tcp 3000-3008", "all traffic".
 func (r Rule) Ports() string {
 	switch {

@@ -18,8 +18,8 @@ type Result struct {
 	Windows                    []Window
 	// Leftovers are the managed rules that nobody wants at the end, in some or every order.
 	Leftovers []traces.Permission
-	// Unsettled: the capture ends before the last change has settled, so that leftovers need not stay.
-	Unsettled bool
+	// Overdue: a revoke of some leftover had to follow before the capture ends.
+	Overdue bool
 	// Order is one explanation: the operations in the order in which they took effect. Replay gives the rules.
 	Order []Placed
 	// Stuck is set when no order explains the results; then all verdicts are Unknown.

@@ -118,6 +118,9 @@ func (p *problem) bindings(events map[endpoints][]targetEvent) {
 			}
 			reason := p.u.reason(n, "TGB "+b.Name)
 			on := p.follow(calls, reason, n, true)
+			if len(calls) > 0 {
+				p.skipsOf(b.Name, reason)
+			}
 			switch {
 			case b.Created <= p.c.From:
 				if on {
@@ -334,7 +337,7 @@ func (p *problem) skips() {
 	}
 	names := map[string]bool{}
 	for _, s := range p.c.Skips {
-		if names[s.TGB] || known == traces.Forever {
+		if names[s.TGB] || known == traces.Forever || strings.Contains(s.Text, noEndpoints) {
 			continue
 		}
 		names[s.TGB] = true
@@ -344,6 +347,21 @@ func (p *problem) skips() {
 	}
 	if len(names) > 0 {
 		p.assumptions = append(p.assumptions, fmt.Sprintf("%d TGBs were skipped with an equal checkpoint, which proves that they are there", len(names)))
+	}
+}
+
+// noEndpoints is in the text of a skip whose checkpoint was computed from no endpoint at all: the SHA-256 of nothing
+// (pkg/targetgroupbinding/utils.go, calculateTGBReconcileCheckpoint).
+const noEndpoints = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU/"
+
+// skipsOf gives the reason again whenever the TGB is skipped: its equal checkpoint proves that it has endpoints, though
+// the calls on its targets tell otherwise (issue #4343: a clean-up that kept the checkpoint).
+func (p *problem) skipsOf(name string, reason int32) {
+	_, short, _ := strings.Cut(name, "/")
+	for _, s := range p.c.Skips {
+		if (s.TGB == name || s.TGB == short) && !strings.Contains(s.Text, noEndpoints) {
+			p.push(orders.Operation{Call: s.Latest, Return: s.Latest}, effect{kind: turn, once: -1, unless: -1, on: []int32{reason}}, -1)
+		}
 	}
 }
 

@@ -435,34 +435,63 @@ func (j *judge) alternatives(taken orders.Edge) []orders.State {
 	return others
 }
 
-// tight looks at the rules that are left at the end of every explanation.
+// tight looks at the rules that are left at the end of every explanation, and whether a revoke had to follow by then.
 func (j *judge) tight() {
-	last := traces.Beginning
-	for i := range j.p.ops {
-		if e := &j.p.effects[i]; j.p.source[i] >= 0 && e.kind != none && e.result == changed {
-			last = max(last, min(j.p.ops[i].Return, j.p.c.To))
-		}
-	}
-	j.r.Unsettled = last != traces.Beginning && j.p.c.To.Sub(last) < j.p.opt.Settle
-	clean, dirty := false, false
-	seen := map[traces.Rule]bool{}
+	overdue := map[traces.Rule]bool{}
+	everywhere := true
 	for _, n := range j.b.Exits {
-		left := j.leftovers(j.b.State(n))
-		clean, dirty = clean || len(left) == 0, dirty || len(left) > 0
-		for _, p := range left {
-			if !seen[p.Rule] {
-				seen[p.Rule] = true
+		late := false
+		for _, p := range j.leftovers(j.b.State(n)) {
+			is, known := overdue[p.Rule]
+			if !known {
+				is = j.p.c.To.Sub(j.lastChange(p.Rule)) >= j.p.opt.Settle
+				overdue[p.Rule] = is
 				j.r.Leftovers = append(j.r.Leftovers, p)
+				j.r.Overdue = j.r.Overdue || is
 			}
+			late = late || is
 		}
+		everywhere = everywhere && late
 	}
 	slices.SortFunc(j.r.Leftovers, func(a, b traces.Permission) int { return a.Rule.Compare(b.Rule) })
 	switch {
-	case dirty && (clean || j.r.Unsettled):
-		j.r.Tight = report.Possible
-	case dirty:
+	case len(j.r.Leftovers) == 0:
+	case everywhere:
 		j.r.Tight = report.Violated
+	default:
+		j.r.Tight = report.Possible
 	}
+}
+
+// lastChange is when something last happened that can have made a rule superfluous: a change of managed rules of its
+// protocol and source, or the end of a need of a port that it opens.
+func (j *judge) lastChange(r traces.Rule) traces.Instant {
+	u := j.p.u
+	alike := func(f int32) bool {
+		o := u.facts[f].rule
+		return u.facts[f].managed && u.isManagedSomewhere(o) && o.Protocol == r.Protocol && o.Source == r.Source
+	}
+	last := traces.Beginning
+	for i := range j.p.ops {
+		e := &j.p.effects[i]
+		concerns := e.kind == empty
+		switch e.kind {
+		case none:
+		case turn:
+			concerns = len(e.on) == 0 && slices.ContainsFunc(e.off, func(f int32) bool {
+				n := u.facts[f].port
+				return n < 0 || u.ports[n].managed.Has(u.rules[r].managed)
+			})
+		case grant:
+			concerns = slices.ContainsFunc(e.set, alike)
+		default:
+			concerns = slices.ContainsFunc(e.set, alike) || slices.ContainsFunc(e.items, func(it item) bool { return alike(it.managed) })
+		}
+		if concerns && e.result == changed {
+			last = max(last, min(j.p.ops[i].Return, j.p.c.To))
+		}
+	}
+	return last
 }
 
 // leftovers are the managed rules of a state that nobody wants: those inside another managed rule of the same protocol and
@@ -473,7 +502,7 @@ func (j *judge) leftovers(s orders.State) []traces.Permission {
 	rules := u.describe(s, true)
 	return slices.DeleteFunc(rules, func(p traces.Permission) bool {
 		for _, o := range rules {
-			if o.Rule != p.Rule && o.Protocol == p.Protocol && o.Source == p.Source && o.FromPort <= p.FromPort && p.ToPort <= o.ToPort {
+			if o.Rule != p.Rule && o.Contains(p.Rule) {
 				return false
 			}
 		}
