@@ -32,7 +32,7 @@ func (rd *reading) csvHeader() bool {
 // csv reads a table of events: Athena's and Lake's results, exports of Splunk and of Logs Insights. Cells hold text, JSON
 // text, or printed maps.
 func (rd *reading) csv() error {
-	limited := &recordLimit{src: io.MultiReader(strings.NewReader(string(rd.s.buf[rd.s.pos:])), rd.s.src)}
+	limited := &recordLimit{left: MaxRecord, src: io.MultiReader(strings.NewReader(string(rd.s.buf[rd.s.pos:])), rd.s.src)}
 	table := csv.NewReader(limited)
 	table.FieldsPerRecord = -1
 	table.LazyQuotes = true
@@ -42,6 +42,10 @@ func (rd *reading) csv() error {
 		table.Comma = '\t'
 	}
 	columns, err := table.Read()
+	if errors.Is(err, errTooLong) {
+		rd.reject("line 1", fmt.Sprintf("the names of the columns are longer than %d MiB", MaxRecord>>20))
+		return nil
+	}
 	if err != nil {
 		return rd.end(err)
 	}
