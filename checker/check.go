@@ -132,6 +132,7 @@ func prepare(c *capture.Capture, opt Options) *prepared {
 	p := &prepared{history: traces.Merge(c.History, opt.ClockSkew)}
 	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...)
 	p.history.Operations = within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt)
+	p.history.Observations = inferStarts(p.history.Observations)
 	p.bounds(opt)
 	p.identify(opt)
 	bindings, hasBindings := opt.Bindings, opt.HasBindings

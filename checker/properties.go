@@ -66,9 +66,18 @@ func soften(p *report.Property, proven report.Verdict, j *judgement, r *property
 	}
 	for i := range p.Windows {
 		w := &p.Windows[i]
-		if w.Verdict == report.Violated && !slices.ContainsFunc(r.Windows, func(o property.Window) bool {
-			return o.Property == name && o.Certain && o.Subject == w.Subject && o.Start.Earliest <= endOf(w, j) && w.Start.Earliest <= o.End.Latest
-		}) {
+		some, certain := false, 0.0
+		for k := range r.Windows {
+			o := &r.Windows[k]
+			if o.Property == name && o.Certain && o.Subject == w.Subject && o.Start.Earliest <= endOf(w, j) && w.Start.Earliest <= o.End.Latest {
+				some, certain = true, certain+o.CertainLength().Seconds()
+			}
+		}
+		switch {
+		case w.Verdict != report.Violated:
+		case some:
+			w.CertainSeconds = min(w.CertainSeconds, certain)
+		default:
 			w.Verdict, w.CertainSeconds = report.Possible, 0
 			w.Text = strings.TrimPrefix(w.Text+"; nothing in the capture proves that a target needed the rules; --bindings would", "; ")
 		}
@@ -164,10 +173,9 @@ func (j *judgement) restart(w *property.Window) string {
 	return fmt.Sprintf("repaired %s after the controller's start at %s", report.Duration(j.nominalAt(w.End, w.Closer).Sub(at).Seconds()), at)
 }
 
-// lastStart is the last sign of a controller's start between two instants: a start, a leader election, or the skip of a
-// TGB, which happens first after a start.
+// lastStart is the last sign of a controller's start between two instants: a start or a leader election.
 func (j *judgement) lastStart(from, to traces.Instant) traces.Instant {
-	last, skip := traces.Beginning, traces.Beginning
+	last := traces.Beginning
 	for _, ob := range j.g.observations {
 		if ob.Earliest < from || ob.Latest > to {
 			continue
@@ -175,16 +183,9 @@ func (j *judgement) lastStart(from, to traces.Instant) traces.Instant {
 		switch ob.Kind {
 		case traces.Started, traces.LeaderElected:
 			last = max(last, nominal(report.Range{Earliest: ob.Earliest, Latest: ob.Latest}))
-		case traces.Skipped:
-			if skip == traces.Beginning {
-				skip = nominal(report.Range{Earliest: ob.Earliest, Latest: ob.Latest})
-			}
 		}
 	}
-	if last != traces.Beginning {
-		return last
-	}
-	return skip
+	return last
 }
 
 // nominalAt is the instant that people write for a range that comes from an operation: the source's own time, where it

@@ -317,7 +317,7 @@ func observationSummary(ob *traces.Observation) string {
 		traces.Reconciled: "reconciled", traces.Requeued: "requeued", traces.ReconcileFailed: "reconcile failed of",
 		traces.Retrying: "retrying without the cache", traces.Wanted: "wanted",
 	}[ob.Kind]
-	if words == "" {
+	if words == "" || len(ob.Sources) == 0 && ob.Text != "" { // what was inferred says so itself
 		words = cmp.Or(ob.Text, string(ob.Kind))
 	}
 	if ob.TGB != "" {
