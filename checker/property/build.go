@@ -460,6 +460,12 @@ func (p *problem) alike() {
 	}
 	seen := map[signature]int{}
 	count := int32(0)
+	awaited := make([]bool, len(p.ops))
+	for i := range p.ops {
+		for _, a := range p.ops[i].After {
+			awaited[a] = true
+		}
+	}
 	for i := range p.ops {
 		if p.source[i] < 0 {
 			continue
@@ -467,7 +473,7 @@ func (p *problem) alike() {
 		o := &p.ops[i]
 		op := &p.c.Operations[p.source[i]]
 		sameCall := i > 0 && p.ops[i-1].Call == o.Call || i+1 < len(p.ops) && p.ops[i+1].Call == o.Call
-		if !o.Optional && !sameCall || len(o.After) > 0 || len(p.effects[i].narrows) > 0 || len(p.effects[i].drops) > 0 {
+		if !o.Optional && !sameCall || awaited[i] || len(o.After) > 0 || len(p.effects[i].narrows) > 0 || len(p.effects[i].drops) > 0 {
 			continue
 		}
 		text := op.Op
