@@ -76,6 +76,8 @@ type Result struct {
 	// Violated is the invariant found violated on a shortest path, "deadlock", or empty.
 	Violated string
 	Trace    []Step
+	// Broken lists the invariants found violated anywhere, in the order of the options; with Keep these are all.
+	Broken []string
 	// Actions counts steps by action.
 	Actions map[string]int
 	// Bytes is the size of the store of states at the end; the states themselves are kept as fingerprints of 64 bits.
@@ -121,11 +123,12 @@ type explorer struct {
 	mu      sync.Mutex
 	err     error
 	violate bool
+	broken  map[int]bool
 }
 
 // Explore visits all reachable states breadth first, level by level. newChecker makes the generated code for one worker.
 func Explore(m *Model, newChecker func(*Model) Checker, opts Options) (*Result, error) {
-	x := &explorer{m: m, opts: opts, limit: math.MaxInt64}
+	x := &explorer{m: m, opts: opts, limit: math.MaxInt64, broken: map[int]bool{}}
 	if opts.Limit > 0 {
 		x.limit = int64(opts.Limit)
 	}
@@ -185,6 +188,11 @@ func Explore(m *Model, newChecker func(*Model) Checker, opts Options) (*Result, 
 			}
 		}
 	}
+	for _, i := range x.invs {
+		if x.broken[i] {
+			r.Broken = append(r.Broken, m.Predicates[i])
+		}
+	}
 	if m.Words > 1 {
 		r.Collision = float64(r.Distinct) * float64(max(r.Generated-r.Distinct, r.Distinct)) / math.Pow(2, 64)
 	}
@@ -241,9 +249,11 @@ func (x *explorer) fail(err error) {
 	x.stop.Store(true)
 }
 
-func (x *explorer) violation() {
+// violation records a violation of an invariant; i is -1 for a deadlock.
+func (x *explorer) violation(i int) {
 	x.mu.Lock()
 	x.violate = true
+	x.broken[i] = true
 	x.mu.Unlock()
 	if !x.opts.Keep {
 		x.stop.Store(true)
@@ -270,8 +280,7 @@ func (w *worker) expand(c chunk) {
 		w.c.Load(c[:words:words])
 		for _, i := range x.invs {
 			if !w.c.Holds(i) {
-				x.violation()
-				break
+				x.violation(i)
 			}
 		}
 		o.Reset()
@@ -282,7 +291,7 @@ func (w *worker) expand(c chunk) {
 			w.insert(o.Next[i*words : (i+1)*words])
 		}
 		if len(o.Actions) == 0 && x.opts.Deadlock {
-			x.violation()
+			x.violation(-1)
 		}
 	}
 }
@@ -315,7 +324,7 @@ func (w *worker) within(s []uint64) bool {
 		if !w.probe.Holds(i) {
 			for _, i := range w.x.invs {
 				if !w.probe.Holds(i) {
-					w.x.violation()
+					w.x.violation(i)
 				}
 			}
 			return false
@@ -353,7 +362,7 @@ type node struct {
 // trace searches again with one worker, keeping parents, up to the first violation.
 func (x *explorer) trace(newChecker func(*Model) Checker, initial [][]uint64, r *Result) error {
 	c := newChecker(x.m)
-	w := &worker{x: &explorer{m: x.m, invs: x.invs, cons: x.cons}, c: c}
+	w := &worker{x: &explorer{m: x.m, invs: x.invs, cons: x.cons, broken: map[int]bool{}}, c: c}
 	if len(x.cons) > 0 {
 		w.probe = newChecker(x.m)
 	}
@@ -364,7 +373,7 @@ func (x *explorer) trace(newChecker func(*Model) Checker, initial [][]uint64, r 
 			if w.x.violate {
 				nodes = append(nodes, node{append([]uint64{}, s...), parent})
 				c.Load(s)
-				return x.broken(c)
+				return x.first(c)
 			}
 			return ""
 		}
@@ -382,7 +391,7 @@ func (x *explorer) trace(newChecker func(*Model) Checker, initial [][]uint64, r 
 	o := c.Output()
 	for i := 0; i < len(nodes); i++ {
 		c.Load(nodes[i].state)
-		if r.Violated = x.broken(c); r.Violated != "" {
+		if r.Violated = x.first(c); r.Violated != "" {
 			return x.path(c, nodes, i, r)
 		}
 		o.Reset()
@@ -401,8 +410,8 @@ func (x *explorer) trace(newChecker func(*Model) Checker, initial [][]uint64, r 
 	return fmt.Errorf("%s: the violation was not found again; this is an error of the engine", x.m.File)
 }
 
-// broken returns the first invariant that the current state violates.
-func (x *explorer) broken(c Checker) string {
+// first returns the first invariant that the current state violates.
+func (x *explorer) first(c Checker) string {
 	for _, i := range x.invs {
 		if !c.Holds(i) {
 			return x.m.Predicates[i]

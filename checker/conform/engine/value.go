@@ -78,6 +78,9 @@ type Opt[T comparable] struct {
 // Val makes an Opt of a value.
 func Val[T comparable](v T) Opt[T] { return Opt[T]{Is: true, V: v} }
 
+// Named makes an Opt of an atom.
+func Named[T comparable](a Atom) Opt[T] { return Opt[T]{Atom: a} }
+
 // Get returns the value; it panics on an atom.
 func (o *Opt[T]) Get() *T {
 	if !o.Is {

@@ -72,11 +72,11 @@ func (c *ctx) on(p path) *ctx {
 // guard continues where a condition holds.
 func (g *generator) guard(p path, cond string, then func(path)) {
 	if p.leave != "" {
-		g.emit("if !(%s) {\n%s\n}", cond, p.leave)
+		g.emit("if %s {\n%s\n}", bare(not(cond)), p.leave)
 		then(p)
 		return
 	}
-	g.emit("if %s {", cond)
+	g.emit("if %s {", bare(cond))
 	then(p)
 	g.emit("}")
 }
@@ -204,8 +204,8 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 		g.step(p, c, e.List[0], rest)
 	case *tla.Or:
 		for _, x := range e.List {
-			code := g.capture(func() { g.step(p.nested(), c, x, rest) })
-			if strings.Count(code, "\n") == 1 { // one call
+			code := g.scope(func() { g.step(p.nested(), c, x, rest) })
+			if single(code) {
 				g.buf.WriteString(code)
 			} else {
 				g.emit("{\n%s}", code)
@@ -215,7 +215,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 		g.quantified(p, c, e, rest)
 	case *tla.If:
 		if p.ways || g.levelIn(c, e) > eval.StateLevel {
-			g.emit("if %s {", g.boolean(c, e.Cond))
+			g.emit("if %s {", bare(g.boolean(c, e.Cond)))
 			g.step(p.nested(), c, e.Then, rest)
 			g.emit("} else {")
 			g.step(p.nested(), c, e.Else, rest)
@@ -226,7 +226,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 			if i > 0 {
 				g.buf.WriteString("} else ")
 			}
-			g.emit("if %s {", g.boolean(c, a.Guard))
+			g.emit("if %s {", bare(g.boolean(c, a.Guard)))
 			g.step(p.nested(), c, a.Body, rest)
 		}
 		g.emit("} else {")
@@ -457,7 +457,7 @@ func (g *generator) opStep(p path, c *ctx, e *tla.Op, rest *conjuncts) {
 		})
 		return
 	case "=>":
-		g.emit("if %s {", g.boolean(c, e.Args[0]))
+		g.emit("if %s {", bare(g.boolean(c, e.Args[0])))
 		g.step(p.nested(), c, e.Args[1], rest)
 		g.emit("} else {")
 		g.proceed(p.nested(), rest)

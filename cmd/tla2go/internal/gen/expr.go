@@ -58,7 +58,7 @@ func (c *ctx) typeOf(e tla.Expr) *types.Type {
 
 // closure wraps statements that return a value.
 func (g *generator) closure(t *types.Type, f func()) string {
-	return "func() " + g.goType(t) + " {\n" + g.capture(f) + "}()"
+	return "func() " + g.goType(t) + " {\n" + g.scope(f) + "}()"
 }
 
 // as writes an expression as a value of type want.
@@ -73,7 +73,7 @@ func (g *generator) convert(code string, from, to *types.Type) string {
 	case from == to || from.Kind == to.Kind:
 		return code
 	case to.Kind == types.Opt && from.Kind == types.Atom:
-		return g.goType(to) + "{Atom: " + code + "}"
+		return "engine.Named[" + g.goType(to.Elem) + "](" + code + ")"
 	case to.Kind == types.Opt:
 		return "engine.Val(" + g.convert(code, from, to.Elem) + ")"
 	case from.Kind == types.Opt && to.Kind == types.Atom:
@@ -175,13 +175,13 @@ func (g *generator) key(c *ctx, t *types.Type, arg tla.Expr) string {
 	if text := g.tagText(c, arg); text != "" && text == t.DomText {
 		return index
 	}
-	return "engine.Key(" + index + ", c.f.domain" + g.number(t) + ")"
+	return "engine.Key(" + index + ", c.f.domain" + g.part(t) + ")"
 }
 
 // keyOf writes the index of a key given as Go code.
 func (g *generator) keyOf(t *types.Type, code string) string {
 	k := t.Key.Find()
-	first := "c.f.first" + g.number(t)
+	first := "c.f.first" + g.part(t)
 	switch k.Kind {
 	case types.Int:
 		return code + "-" + first
@@ -211,7 +211,7 @@ func (g *generator) bit(t *types.Type, code string) string {
 	case types.Bool:
 		return "engine.B(" + code + ")"
 	}
-	return "c.u.u" + g.number(t) + ".Index(" + code + ")"
+	return "c.u." + lower(g.part(t)) + ".Index(" + code + ")"
 }
 
 // element is the inverse of bit.
@@ -225,7 +225,7 @@ func (g *generator) element(t *types.Type, code string) string {
 	case types.Bool:
 		return "(" + code + " == 1)"
 	}
-	return "c.u.u" + g.number(t) + ".Elems[" + code + "]"
+	return "c.u." + lower(g.part(t)) + ".Elems[" + code + "]"
 }
 
 // expr writes an expression as a value of its own type.
@@ -271,7 +271,8 @@ func (g *generator) expr(c *ctx, e tla.Expr) string {
 		}
 		if t.Kind == types.Seq {
 			elem := g.goType(t.Elem)
-			return fmt.Sprintf("engine.Seq[%s]{N: %d, E: [engine.SeqCap]%s{%s}}", elem, len(parts), elem,
+			// Parentheses keep gofmt from making a condition with it ambiguous.
+			return fmt.Sprintf("(engine.Seq[%s]{N: %d, E: [engine.SeqCap]%s{%s}})", elem, len(parts), elem,
 				strings.Join(parts, ", "))
 		}
 		return g.goType(t) + "{" + strings.Join(parts, ", ") + "}"
@@ -406,19 +407,19 @@ func (g *generator) op(c *ctx, e *tla.Op) string {
 		code, _ := g.prime(c, e)
 		return code
 	case "~":
-		return "!" + g.boolean(c, e.Args[0])
+		return not(g.boolean(c, e.Args[0]))
 	case "=>":
-		return "(!" + g.boolean(c, e.Args[0]) + " || " + g.boolean(c, e.Args[1]) + ")"
+		return "(" + not(g.boolean(c, e.Args[0])) + " || " + g.boolean(c, e.Args[1]) + ")"
 	case "<=>":
 		return "(" + g.boolean(c, e.Args[0]) + " == " + g.boolean(c, e.Args[1]) + ")"
 	case "=":
 		return g.equal(c, e.Args[0], e.Args[1])
 	case "#":
-		return "!" + g.equal(c, e.Args[0], e.Args[1])
+		return not(g.equal(c, e.Args[0], e.Args[1]))
 	case `\in`, `\notin`:
 		code := g.memberOf(c, e.Args[0], e.Args[1])
 		if e.Name == `\notin` {
-			return "!" + code
+			return not(code)
 		}
 		return code
 	case `\subseteq`, `\supseteq`, `\subset`:
@@ -427,7 +428,7 @@ func (g *generator) op(c *ctx, e *tla.Op) string {
 			a, b = b, a
 		}
 		if e.Name == `\subset` {
-			return "(" + g.set(c, a) + ".In(" + g.set(c, b) + ") && !" + g.equal(c, a, b) + ")"
+			return "(" + g.set(c, a) + ".In(" + g.set(c, b) + ") && " + not(g.equal(c, a, b)) + ")"
 		}
 		return g.set(c, a) + ".In(" + g.set(c, b) + ")"
 	case "SUBSET", "UNION", "DOMAIN", `\cup`, `\cap`, `\`, "..":
@@ -482,13 +483,13 @@ func (g *generator) equal(c *ctx, a, b tla.Expr) string {
 func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 	switch e := e.(type) {
 	case *tla.If:
-		g.emit("if %s {", g.boolean(c, e.Cond))
+		g.emit("if %s {", bare(g.boolean(c, e.Cond)))
 		g.ret(c, e.Then, want)
 		g.emit("}")
 		g.ret(c, e.Else, want)
 	case *tla.Case:
 		for _, a := range e.Arms {
-			g.emit("if %s {", g.boolean(c, a.Guard))
+			g.emit("if %s {", bare(g.boolean(c, a.Guard)))
 			g.ret(c, a.Body, want)
 			g.emit("}")
 		}
@@ -502,15 +503,15 @@ func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 	case *tla.Quant:
 		g.loops(c, e.Bounds, func(c *ctx) {
 			if e.Exists {
-				g.emit("if %s {\nreturn true\n}", g.boolean(c, e.Body))
+				g.emit("if %s {\nreturn true\n}", bare(g.boolean(c, e.Body)))
 			} else {
-				g.emit("if !%s {\nreturn false\n}", g.boolean(c, e.Body))
+				g.emit("if %s {\nreturn false\n}", bare(not(g.boolean(c, e.Body))))
 			}
 		})
 		g.emit("return %v", !e.Exists)
 	case *tla.Choose:
 		g.iterate(c, e.Bound.Set, e.Bound, func(c *ctx, elem string) {
-			g.emit("if %s {\nreturn %s\n}", g.boolean(c, e.Body), g.convert(elem, c.typeOf(e.Bound.Set).Elem, want))
+			g.emit("if %s {\nreturn %s\n}", bare(g.boolean(c, e.Body)), g.convert(elem, c.typeOf(e.Bound.Set).Elem, want))
 		})
 		g.emit("panic(engine.Failure{Msg: %q})", e.Pos.String()+": CHOOSE: no element satisfies the predicate")
 	case *tla.Filter:
@@ -522,7 +523,7 @@ func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 		out := g.fresh("set")
 		g.emit("var %s %s", out, g.goType(t))
 		g.iterate(c, e.Bound.Set, e.Bound, func(c *ctx, elem string) {
-			g.emit("if %s {", g.boolean(c, e.Pred))
+			g.emit("if %s {", bare(g.boolean(c, e.Pred)))
 			g.add(t, out, elem)
 			g.emit("}")
 		})
@@ -558,7 +559,7 @@ func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 		}
 		g.emit("return %s", g.convert(out, t, want))
 	default:
-		g.emit("return %s", g.as(c, e, want))
+		g.emit("return %s", bare(g.as(c, e, want)))
 	}
 }
 
@@ -598,7 +599,7 @@ func (g *generator) functionLit(c *ctx, e *tla.FnLit) {
 		g.emit("%s[%s] = %s", out, i, g.as(c, e.Body, t.Elem))
 	})
 	if !same {
-		g.emit("if %s != c.f.domain%s {\npanic(engine.Failure{Msg: %q})\n}", keys, g.number(t),
+		g.emit("if %s != c.f.domain%s {\npanic(engine.Failure{Msg: %q})\n}", keys, g.part(t),
 			e.Pos.String()+": this function's domain differs from that of the other functions of its type")
 	}
 	g.emit("return %s", out)

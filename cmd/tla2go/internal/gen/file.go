@@ -152,14 +152,14 @@ func (g *generator) declarations() {
 	g.emit("type functions struct {")
 	for _, t := range g.typeIDs {
 		if t.Kind == types.Fun {
-			n := g.number(t)
+			n := g.part(t)
 			g.emit("keys%s, domain%s engine.Set\nfirst%s int", n, n, n)
 		}
 	}
 	g.emit("}\n\n// universes number the values of which there are sets.\ntype universes struct {")
 	for _, t := range g.typeIDs {
 		if t.Universe {
-			g.emit("u%s engine.Universe[%s]", g.number(t), g.goType(t))
+			g.emit("%s engine.Universe[%s]", lower(g.part(t)), g.goType(t))
 		}
 	}
 	g.emit("}\n\n// memos are values kept while a state is current.\ntype memos struct {")
@@ -186,21 +186,19 @@ func NewModel(values map[string]tlccfg.Value) (*engine.Model, error) { return en
 func New(m *engine.Model) engine.Checker {
 	c := &Checker{intLo: m.IntLo}`)
 	for _, t := range g.typeIDs {
-		n := g.number(t)
+		n := g.part(t)
 		if t.Kind == types.Fun {
 			g.emit("c.f.keys%s, c.f.domain%s, c.f.first%s = m.Domain(%q)", n, n, n, g.id(t))
 		}
 		if t.Universe {
-			g.emit("{\nvar elems []%s\nm.Numbered(%q, &elems)\nc.u.u%s = engine.NewUniverse(elems)\n}", g.goType(t), g.id(t), n)
+			g.emit("{\nvar elems []%s\nm.Numbered(%q, &elems)\nc.u.%s = engine.NewUniverse(elems)\n}", g.goType(t), g.id(t), lower(n))
 		}
 	}
 	for _, h := range g.hoisted {
 		g.emit("m.Decode(%q, &c.k.%s)", h, lower(h))
 	}
-	i := 0
-	for _, v := range m.Variables {
+	for i, v := range m.Variables {
 		g.slots(g.vars[v.Name], "m.Slots["+strconv.Itoa(i)+"]")
-		i++
 	}
 	g.emit("return c\n}\n")
 	g.emit("// Output returns where Next writes.\nfunc (c *Checker) Output() *engine.Out { return &c.out }\n")
@@ -310,8 +308,7 @@ func (g *generator) source() string {
 	m := g.p.Module
 	need := map[string]bool{}
 	var use func(e tla.Expr)
-	var def func(name string)
-	def = func(name string) {
+	def := func(name string) {
 		d := m.Def(name)
 		if d == nil || need[name] {
 			return
@@ -360,13 +357,10 @@ func (g *generator) source() string {
 	}
 	decls("CONSTANTS", m.Constants)
 	decls("VARIABLES", m.Variables)
-	var defs []*tla.Def
 	for _, d := range m.Defs {
-		if need[d.Name] {
-			defs = append(defs, d)
+		if !need[d.Name] {
+			continue
 		}
-	}
-	for _, d := range defs {
 		if d.Recursive {
 			fmt.Fprintf(&b, "RECURSIVE %s(%s)\n", d.Name, strings.TrimSuffix(strings.Repeat("_, ", len(d.Params)), ", "))
 		}

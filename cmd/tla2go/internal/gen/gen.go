@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
+	"maps"
 	"regexp"
 	"sort"
 	"strconv"
@@ -42,8 +43,8 @@ type generator struct {
 	isHoist  map[string]bool
 	memos    []memo
 
-	typeIDs []*types.Type // all compound types, inner before outer
-	goNames map[*types.Type]string
+	typeIDs []*types.Type          // all compound types, inner before outer
+	ids     map[*types.Type]string // the names of their descriptors
 	nodes   []*node
 	vars    map[string]*node
 	primed  map[string]bool // variables whose next value is read
@@ -86,7 +87,7 @@ func generate(p *types.Program, ev *eval.Evaluator, opts Options, primed map[str
 	}()
 	g := &generator{p: p, ev: ev, opts: opts, buf: &strings.Builder{}, top: map[string]bool{},
 		names: map[*types.Instance]string{}, done: map[*types.Instance]bool{}, consts: map[string]string{},
-		isHoist: map[string]bool{}, goNames: map[*types.Type]string{}, vars: map[string]*node{},
+		isHoist: map[string]bool{}, ids: map[*types.Type]string{}, vars: map[string]*node{},
 		primed: primed, actNo: map[*types.Instance]int{}}
 	for _, n := range []string{"Checker", "New", "NewModel", "Load", "Next", "Holds", "Within", "Output", "program",
 		"state", "constants", "layout", "memos", "universes", "functions", "c", "n", "off", "w", "engine", "init", "main"} {
@@ -131,6 +132,32 @@ func (g *generator) capture(f func()) string {
 	return s
 }
 
+// scope returns what f emits inside of a Go block of its own, whose names are free again after it.
+func (g *generator) scope(f func()) string {
+	saved := maps.Clone(g.used)
+	s := g.capture(f)
+	g.used = saved
+	return s
+}
+
+// single says whether code is one statement that declares nothing outside of itself.
+func single(code string) bool {
+	depth, lines, first := 0, 0, strings.SplitN(code, "\n", 2)[0]
+	for i := range len(code) {
+		switch code[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case '\n':
+			if depth == 0 {
+				lines++
+			}
+		}
+	}
+	return lines == 1 && (strings.HasPrefix(first, "for ") || strings.HasPrefix(first, "if ") || !strings.Contains(first, ":="))
+}
+
 // mentions says whether Go code uses a name.
 func mentions(code, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(code)
@@ -145,11 +172,11 @@ func (g *generator) fresh(name string) string {
 			n += strconv.Itoa(i)
 		}
 		if !g.used[n] && !token.IsKeyword(n) && n != "c" && n != "n" && n != "engine" && n != "len" && n != "min" &&
-			n != "max" && n != "int" && n != "true" && n != "false" && n != "bool" && n != "nil" && n != "off" && n != "w" {
+			n != "max" && n != "int" && n != "true" && n != "false" && n != "bool" && n != "nil" && n != "off" {
 			g.used[n] = true
 			return n
 		}
-		if i == 1 && (n == "w" || n == "c" || n == "n") {
+		if i == 1 && (n == "c" || n == "n") {
 			base = n + "_"
 			if !g.used[base] {
 				g.used[base] = true
@@ -268,9 +295,13 @@ func (g *generator) nameType(t *types.Type, hint string) {
 		g.nameType(t.Elem, hint)
 	case types.Fun:
 		g.nameType(t.Key, hint+"Key")
-		g.nameType(t.Elem, hint)
+		g.nameType(t.Elem, hint+"At")
 	case types.Rec, types.Tup:
-		t.Name = g.global(camel(hint))
+		name := camel(hint)
+		for strings.HasSuffix(name, "At") && len(name) > 2 {
+			name = strings.TrimSuffix(name, "At")
+		}
+		t.Name = g.global(name)
 		for _, n := range t.Sorted() {
 			g.nameType(t.Fields[n], hint+camel(n))
 		}
@@ -279,6 +310,26 @@ func (g *generator) nameType(t *types.Type, hint string) {
 		}
 	}
 	g.typeIDs = append(g.typeIDs, t)
+	id := "t" + camel(hint)
+	if t.Name != "" {
+		id = "t" + t.Name
+	}
+	for i := 2; g.taken(id); i++ {
+		id = "t" + camel(hint) + strconv.Itoa(i)
+	}
+	g.ids[t] = id
+}
+
+func (g *generator) taken(id string) bool {
+	if id == "tBool" || id == "tInt" || id == "tAtom" {
+		return true
+	}
+	for _, x := range g.ids {
+		if x == id {
+			return true
+		}
+	}
+	return false
 }
 
 func singular(s string) string {
@@ -327,17 +378,14 @@ func (g *generator) id(t *types.Type) string {
 	case types.Atom:
 		return "tAtom"
 	}
-	for i, k := range g.typeIDs {
-		if k == t {
-			return "t" + strconv.Itoa(i)
-		}
+	if _, ok := g.ids[t]; !ok {
+		g.nameType(t, "Value")
 	}
-	g.nameType(t, "Value")
-	return g.id(t)
+	return g.ids[t]
 }
 
-// number is the position of a compound type among all.
-func (g *generator) number(t *types.Type) string { return g.id(t)[1:] }
+// part names what belongs to a compound type in the Go code.
+func (g *generator) part(t *types.Type) string { return g.id(t)[1:] }
 
 func exported(field string) string { return camel(field) }
 

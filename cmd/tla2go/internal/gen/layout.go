@@ -86,11 +86,11 @@ func (g *generator) putExpr(n *node, off, cur string, c *ctx, e tla.Expr) {
 		switch {
 		case then == "" && els == "":
 		case then == "":
-			g.emit("if !(%s) {\n%s}", cond, els)
+			g.emit("if %s {\n%s}", bare(not(cond)), els)
 		case els == "":
-			g.emit("if %s {\n%s}", cond, then)
+			g.emit("if %s {\n%s}", bare(cond), then)
 		default:
-			g.emit("if %s {\n%s} else {\n%s}", cond, then, els)
+			g.emit("if %s {\n%s} else {\n%s}", bare(cond), then, els)
 		}
 		return
 	case *tla.Let:
@@ -103,7 +103,7 @@ func (g *generator) putExpr(n *node, off, cur string, c *ctx, e tla.Expr) {
 			if i > 0 {
 				g.buf.WriteString("} else ")
 			}
-			g.emit("if %s {", g.boolean(c, a.Guard))
+			g.emit("if %s {", bare(g.boolean(c, a.Guard)))
 			g.putExpr(n, off, cur, c, a.Body)
 		}
 		g.emit("} else {")
@@ -245,7 +245,7 @@ func (g *generator) access(n *node, put bool) {
 			one(n.fields[i], "off+c.at."+n.fields[i].name+".Off", "v.F"+strconv.Itoa(i+1))
 		}
 	case types.Fun:
-		g.emit("for rest := c.f.domain%s; rest.Some(); {\ni := rest.Pop()", g.number(n.typ))
+		g.emit("for rest := c.f.domain%s; rest.Some(); {\ni := rest.Pop()", g.part(n.typ))
 		one(n.elem, "off+i*"+at+".Stride", "v[i]")
 		g.emit("}")
 	case types.Seq:

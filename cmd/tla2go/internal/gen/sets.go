@@ -150,7 +150,7 @@ func (g *generator) each(c *ctx, e tla.Expr, name string, body func() string) {
 			} else {
 				inner = inner.bind(&local{name: x.Bound.Names[0], expr: name, typ: et, tag: g.tagOfSet(c, x.Bound.Set)})
 			}
-			return "if " + g.boolean(inner, x.Pred) + " {\n" + body() + "}\n"
+			return "if " + bare(g.boolean(inner, x.Pred)) + " {\n" + body() + "}\n"
 		})
 		return
 	case *tla.Cross:
@@ -176,7 +176,7 @@ func (g *generator) each(c *ctx, e tla.Expr, name string, body func() string) {
 		})
 		return
 	}
-	code := g.set(c, e)
+	code := header(g.set(c, e))
 	if !elem.Bits() {
 		inner := body()
 		if mentions(inner, name) {
@@ -237,8 +237,8 @@ func (g *generator) set(c *ctx, e tla.Expr) string {
 		}
 		return g.ident(c, x)
 	case *tla.SetLit:
-		if len(x.Elems) == 0 {
-			return g.goType(t) + "{}"
+		if len(x.Elems) == 0 && bits {
+			return "engine.Set{}"
 		}
 		if bits {
 			var parts []string
@@ -267,7 +267,7 @@ func (g *generator) set(c *ctx, e tla.Expr) string {
 			f := c.typeOf(x.Args[0])
 			switch f.Kind {
 			case types.Fun:
-				return "c.f.keys" + g.number(f)
+				return "c.f.keys" + g.part(f)
 			case types.Seq:
 				base, _ := g.place(c, x.Args[0])
 				return "engine.Range(1-c.intLo, " + base + ".N-c.intLo)"
@@ -378,7 +378,7 @@ func (g *generator) member(x string, t *types.Type, c *ctx, e tla.Expr) string {
 		case `\cap`:
 			return "(" + g.member(x, t, c, op.Args[0]) + " && " + g.member(x, t, c, op.Args[1]) + ")"
 		case `\`:
-			return "(" + g.member(x, t, c, op.Args[0]) + " && !" + g.member(x, t, c, op.Args[1]) + ")"
+			return "(" + g.member(x, t, c, op.Args[0]) + " && " + not(g.member(x, t, c, op.Args[1])) + ")"
 		}
 	}
 	if t.Kind == types.Opt && elem.Kind != types.Opt {
@@ -414,7 +414,7 @@ func (g *generator) member(x string, t *types.Type, c *ctx, e tla.Expr) string {
 		case "UNION":
 			if m, ok := s.Args[0].(*tla.MapSet); ok {
 				return "func() bool {\n" + g.capture(func() {
-					g.loops(c, m.Bounds, func(c *ctx) { g.emit("if %s {\nreturn true\n}", g.member(x, t, c, m.Body)) })
+					g.loops(c, m.Bounds, func(c *ctx) { g.emit("if %s {\nreturn true\n}", bare(g.member(x, t, c, m.Body))) })
 				}) + "return false\n}()"
 			}
 		}
@@ -471,7 +471,7 @@ func (g *generator) memberFunctions(x string, t *types.Type, c *ctx, s *tla.FnSe
 		return g.every(length, each, y, g.member(y, t.Elem, c, s.Rng))
 	}
 	m := g.fresh("rest")
-	each := "for " + m + " := c.f.domain" + g.number(t) + "; " + m + ".Some(); {\n" + y + " := &" + x + "[" + m + ".Pop()]\n"
+	each := "for " + m + " := c.f.domain" + g.part(t) + "; " + m + ".Some(); {\n" + y + " := &" + x + "[" + m + ".Pop()]\n"
 	if t.Elem.Scalar() {
 		each = strings.Replace(each, ":= &", ":= ", 1)
 	}
@@ -490,7 +490,7 @@ func (g *generator) every(before, loop, name, test string) string {
 		}
 		return "func() bool {\n" + before + "return " + test + "\n}()"
 	}
-	return "func() bool {\n" + before + loop + "if !" + test + " {\nreturn false\n}\n}\nreturn true\n}()"
+	return "func() bool {\n" + before + loop + "if " + bare(not(test)) + " {\nreturn false\n}\n}\nreturn true\n}()"
 }
 
 // all joins conditions, leaving out those that are always true.

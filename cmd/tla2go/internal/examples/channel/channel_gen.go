@@ -59,7 +59,7 @@ type functions struct {
 
 // universes number the values of which there are sets.
 type universes struct {
-	u1 engine.Universe[Net]
+	net engine.Universe[Net]
 }
 
 // memos are values kept while a state is current.
@@ -88,8 +88,8 @@ func New(m *engine.Model) engine.Checker {
 	c := &Checker{intLo: m.IntLo}
 	{
 		var elems []Net
-		m.Numbered("t1", &elems)
-		c.u.u1 = engine.NewUniverse(elems)
+		m.Numbered("tNet", &elems)
+		c.u.net = engine.NewUniverse(elems)
 	}
 	m.Decode("N", &c.k.n)
 	m.Decode("Data", &c.k.data)
@@ -125,11 +125,9 @@ func (c *Checker) Load(w []uint64) {
 // Next writes the successors of the current state, as Next gives them.
 func (c *Checker) Next() {
 	c.send()
-	{
-		for rest := c.s.net; rest.Some(); {
-			m := c.u.u1.Elems[rest.Pop()]
-			c.lose(m)
-		}
+	for rest := c.s.net; rest.Some(); {
+		m := c.u.net.Elems[rest.Pop()]
+		c.lose(m)
 	}
 	c.receive()
 	c.resend()
@@ -158,7 +156,7 @@ func (c *Checker) Holds(i int) bool {
 //	        /\ net' = net \cup {m}
 //	/\ UNCHANGED <<got, last>>
 func (c *Checker) send() {
-	if !(c.s.sent.N < c.k.n) {
+	if c.s.sent.N >= c.k.n {
 		return
 	}
 	for rest := c.k.data; rest.Some(); {
@@ -170,7 +168,7 @@ func (c *Checker) send() {
 		n := c.out.Begin()
 		v := c.s.sent.Append(d)
 		c.putSent(n, c.at.sent.Off, &v)
-		c.at.net.PutSet(n, c.at.net.Off, c.s.net.Or(engine.Bit(c.u.u1.Index(m))))
+		c.at.net.PutSet(n, c.at.net.Off, c.s.net.Or(engine.Bit(c.u.net.Index(m))))
 		c.out.Commit(0)
 	}
 }
@@ -184,7 +182,7 @@ func (c *Checker) lose(m Net) {
 		c.out.Label(m)
 	}
 	n := c.out.Begin()
-	c.at.net.PutSet(n, c.at.net.Off, c.s.net.AndNot(engine.Bit(c.u.u1.Index(m))))
+	c.at.net.PutSet(n, c.at.net.Off, c.s.net.AndNot(engine.Bit(c.u.net.Index(m))))
 	c.out.Commit(1)
 }
 
@@ -197,15 +195,15 @@ func (c *Checker) lose(m Net) {
 //	  /\ UNCHANGED <<sent, net>>
 func (c *Checker) receive() {
 	for rest := c.s.net; rest.Some(); {
-		m := c.u.u1.Elems[rest.Pop()]
-		if !(m.Seq == (c.s.got.N + 1)) {
+		m := c.u.net.Elems[rest.Pop()]
+		if m.Seq != (c.s.got.N + 1) {
 			continue
 		}
 		if c.out.WithArgs {
 			c.out.Label()
 		}
 		n := c.out.Begin()
-		v := c.s.got.Concat(engine.Seq[engine.Atom]{N: 1, E: [engine.SeqCap]engine.Atom{m.Body}})
+		v := c.s.got.Concat((engine.Seq[engine.Atom]{N: 1, E: [engine.SeqCap]engine.Atom{m.Body}}))
 		c.putGot(n, c.at.got.Off, &v)
 		v2 := engine.Val(m)
 		c.putLast(n, c.at.last.Off, &v2)
@@ -223,7 +221,7 @@ func (c *Checker) resend() {
 			c.out.Label()
 		}
 		n := c.out.Begin()
-		c.at.net.PutSet(n, c.at.net.Off, c.s.net.Or(engine.Bit(c.u.u1.Index(Net{Seq: i, Body: (*c.s.sent.At(i))}))))
+		c.at.net.PutSet(n, c.at.net.Off, c.s.net.Or(engine.Bit(c.u.net.Index(Net{Seq: i, Body: (*c.s.sent.At(i))}))))
 		c.out.Commit(3)
 	}
 }
@@ -235,17 +233,17 @@ func (c *Checker) resend() {
 //	/\ last' = None
 //	/\ UNCHANGED <<sent, net, got>>
 func (c *Checker) forget() {
-	if !(!(c.s.last == engine.Opt[Net]{Atom: c.k.none})) {
+	if c.s.last == engine.Named[Net](c.k.none) {
 		return
 	}
-	if !(c.s.last.Get().Seq > 1) {
+	if c.s.last.Get().Seq <= 1 {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label()
 	}
 	n := c.out.Begin()
-	v := engine.Opt[Net]{Atom: c.k.none}
+	v := engine.Named[Net](c.k.none)
 	c.putLast(n, c.at.last.Off, &v)
 	c.out.Commit(4)
 }
@@ -257,7 +255,7 @@ func (c *Checker) safe() bool {
 
 // NotAll == Len(got) < N \/ Cardinality(net) > 0 \/ last = None
 func (c *Checker) notAll() bool {
-	return ((c.s.got.N < c.k.n) || (c.s.net.Len() > 0) || (c.s.last == engine.Opt[Net]{Atom: c.k.none}))
+	return (c.s.got.N < c.k.n) || (c.s.net.Len() > 0) || (c.s.last == engine.Named[Net](c.k.none))
 }
 
 // TypeOK ==
@@ -267,7 +265,7 @@ func (c *Checker) notAll() bool {
 //	/\ got \in UNION {[1..n -> Data] : n \in 0..N}
 //	/\ last \in {None} \cup Messages
 func (c *Checker) typeOK() bool {
-	return (func() bool {
+	return func() bool {
 		for n_, end := 0, c.k.n; n_ <= end; n_++ {
 			if func() bool {
 				if c.s.sent.N != max(0, n_) {
@@ -301,19 +299,19 @@ func (c *Checker) typeOK() bool {
 			}
 		}
 		return false
-	}() && ((!c.s.last.Is && (c.s.last.Atom == c.k.none)) || (c.s.last.Is && ((1 <= c.s.last.V.Seq && c.s.last.V.Seq <= c.k.n) && c.k.data.Has(int(c.s.last.V.Body))))))
+	}() && ((!c.s.last.Is && (c.s.last.Atom == c.k.none)) || (c.s.last.Is && ((1 <= c.s.last.V.Seq && c.s.last.V.Seq <= c.k.n) && c.k.data.Has(int(c.s.last.V.Body)))))
 }
 
 // Prefix(s, t) == Len(s) <= Len(t) /\ \A i \in 1..Len(s) : s[i] = t[i]
 func (c *Checker) prefix(s engine.Seq[engine.Atom], t engine.Seq[engine.Atom]) bool {
-	return ((s.N <= t.N) && func() bool {
+	return (s.N <= t.N) && func() bool {
 		for i, end := 1, s.N; i <= end; i++ {
-			if !((*s.At(i)) == (*t.At(i))) {
+			if (*s.At(i)) != (*t.At(i)) {
 				return false
 			}
 		}
 		return true
-	}())
+	}()
 }
 
 func (c *Checker) getSent(w []uint64, off int, v *engine.Seq[engine.Atom]) {
@@ -394,43 +392,43 @@ func (c *Checker) putLastAt(n []uint64, off int, v *Net) {
 func program() *engine.Program {
 	tBool, tInt, tAtom := &engine.Type{Kind: engine.Bool}, &engine.Type{Kind: engine.Int}, &engine.Type{Kind: engine.Name}
 	_, _, _ = tBool, tInt, tAtom
-	t0 := &engine.Type{Kind: engine.SeqOf, Elem: tAtom}
-	t1 := &engine.Type{Kind: engine.Rec, Fields: []engine.Field{{Name: "body", Type: tAtom}, {Name: "seq", Type: tInt}}, Universe: true}
-	t2 := &engine.Type{Kind: engine.SetOf, Elem: t1}
-	t3 := &engine.Type{Kind: engine.SeqOf, Elem: tAtom}
-	t4 := &engine.Type{Kind: engine.Option, Key: tAtom, Elem: t1}
-	t5 := &engine.Type{Kind: engine.SetOf, Elem: tAtom}
-	t6 := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: t0}, {Type: t2}, {Type: t3}, {Type: t4}}}
+	tSent := &engine.Type{Kind: engine.SeqOf, Elem: tAtom}
+	tNet := &engine.Type{Kind: engine.Rec, Fields: []engine.Field{{Name: "body", Type: tAtom}, {Name: "seq", Type: tInt}}, Universe: true}
+	tNet2 := &engine.Type{Kind: engine.SetOf, Elem: tNet}
+	tGot := &engine.Type{Kind: engine.SeqOf, Elem: tAtom}
+	tLast := &engine.Type{Kind: engine.Option, Key: tAtom, Elem: tNet}
+	tData := &engine.Type{Kind: engine.SetOf, Elem: tAtom}
+	tVars := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: tSent}, {Type: tNet2}, {Type: tGot}, {Type: tLast}}}
 	return &engine.Program{
 		Source:    source,
 		File:      "channel.tla",
 		Invariant: "TypeOK",
 		Init:      "Init",
 		Types: map[string]*engine.Type{
-			"t0": t0,
-			"t1": t1,
-			"t2": t2,
-			"t3": t3,
-			"t4": t4,
-			"t5": t5,
-			"t6": t6,
+			"tSent": tSent,
+			"tNet":  tNet,
+			"tNet2": tNet2,
+			"tGot":  tGot,
+			"tLast": tLast,
+			"tData": tData,
+			"tVars": tVars,
 		},
 		Vars: []engine.Field{
-			{Name: "sent", Type: t0},
-			{Name: "net", Type: t2},
-			{Name: "got", Type: t3},
-			{Name: "last", Type: t4},
+			{Name: "sent", Type: tSent},
+			{Name: "net", Type: tNet2},
+			{Name: "got", Type: tGot},
+			{Name: "last", Type: tLast},
 		},
 		Consts: []engine.Field{
 			{Name: "N", Type: tInt},
-			{Name: "Data", Type: t5},
+			{Name: "Data", Type: tData},
 			{Name: "None", Type: tAtom},
-			{Name: "Messages", Type: t2},
+			{Name: "Messages", Type: tNet2},
 		},
 		Literals: []string{},
 		Actions: []engine.Action{
 			{Name: "Send", Params: []*engine.Type{}},
-			{Name: "Lose", Params: []*engine.Type{t1}},
+			{Name: "Lose", Params: []*engine.Type{tNet}},
 			{Name: "Receive", Params: []*engine.Type{}},
 			{Name: "Resend", Params: []*engine.Type{}},
 			{Name: "Forget", Params: []*engine.Type{}},

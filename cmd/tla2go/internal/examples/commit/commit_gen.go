@@ -60,13 +60,13 @@ type layout struct {
 
 // functions are the domains of the types of functions: all keys, and their indexes from the first.
 type functions struct {
-	keys0, domain0 engine.Set
-	first0         int
+	keysRmState, domainRmState engine.Set
+	firstRmState               int
 }
 
 // universes number the values of which there are sets.
 type universes struct {
-	u2 engine.Universe[Msg]
+	msg engine.Universe[Msg]
 }
 
 // memos are values kept while a state is current.
@@ -93,11 +93,11 @@ func NewModel(values map[string]tlccfg.Value) (*engine.Model, error) {
 // New makes a Checker of a model that NewModel made.
 func New(m *engine.Model) engine.Checker {
 	c := &Checker{intLo: m.IntLo}
-	c.f.keys0, c.f.domain0, c.f.first0 = m.Domain("t0")
+	c.f.keysRmState, c.f.domainRmState, c.f.firstRmState = m.Domain("tRmState")
 	{
 		var elems []Msg
-		m.Numbered("t2", &elems)
-		c.u.u2 = engine.NewUniverse(elems)
+		m.Numbered("tMsg", &elems)
+		c.u.msg = engine.NewUniverse(elems)
 	}
 	m.Decode("RM", &c.k.rm)
 	m.Decode("Hasty", &c.k.hasty)
@@ -128,20 +128,16 @@ func (c *Checker) Next() {
 		c.doCommit()
 		c.doAbort()
 	}
-	{
-		for rest := c.k.rm; rest.Some(); {
-			r := engine.Atom(rest.Pop())
-			{
-				c.rcvPrepared(r)
-				c.prepare(r)
-				c.giveUp(r)
-			}
-			{
-				for rest2 := engine.Bit(int(atomCommit)).Or(engine.Bit(int(atomAbort))); rest2.Some(); {
-					type2 := engine.Atom(rest2.Pop())
-					c.told(r, type2)
-				}
-			}
+	for rest := c.k.rm; rest.Some(); {
+		r := engine.Atom(rest.Pop())
+		{
+			c.rcvPrepared(r)
+			c.prepare(r)
+			c.giveUp(r)
+		}
+		for rest2 := engine.Bit(int(atomCommit)).Or(engine.Bit(int(atomAbort))); rest2.Some(); {
+			type2 := engine.Atom(rest2.Pop())
+			c.told(r, type2)
 		}
 	}
 }
@@ -165,20 +161,16 @@ func (c *Checker) Holds(i int) bool {
 //	/\ msgs' = msgs \cup {[type |-> "Commit", rm |-> "all"]}
 //	/\ UNCHANGED <<rmState, prepared>>
 func (c *Checker) doCommit() {
-	if !(c.s.tmState == atomInit) {
+	if c.s.tmState != atomInit {
 		return
 	}
 	ways := 0
-	{
-		if c.s.prepared == c.k.rm {
-			ways++
-		}
+	if c.s.prepared == c.k.rm {
+		ways++
 	}
-	{
-		if c.k.hasty {
-			if !(c.s.prepared.Len() == 0) {
-				ways++
-			}
+	if c.k.hasty {
+		if c.s.prepared.Len() != 0 {
+			ways++
 		}
 	}
 	for ; ways > 0; ways-- {
@@ -187,7 +179,7 @@ func (c *Checker) doCommit() {
 		}
 		n := c.out.Begin()
 		c.at.tmState.PutAtom(n, c.at.tmState.Off, atomCommitted)
-		c.at.msgs.PutSet(n, c.at.msgs.Off, c.s.msgs.Or(engine.Bit(c.u.u2.Index(Msg{Type: atomCommit, Rm: atomAll}))))
+		c.at.msgs.PutSet(n, c.at.msgs.Off, c.s.msgs.Or(engine.Bit(c.u.msg.Index(Msg{Type: atomCommit, Rm: atomAll}))))
 		c.out.Commit(0)
 	}
 }
@@ -199,7 +191,7 @@ func (c *Checker) doCommit() {
 //	/\ msgs' = msgs \cup {[type |-> "Abort", rm |-> "all"]}
 //	/\ UNCHANGED <<rmState, prepared>>
 func (c *Checker) doAbort() {
-	if !(c.s.tmState == atomInit) {
+	if c.s.tmState != atomInit {
 		return
 	}
 	if c.out.WithArgs {
@@ -207,7 +199,7 @@ func (c *Checker) doAbort() {
 	}
 	n := c.out.Begin()
 	c.at.tmState.PutAtom(n, c.at.tmState.Off, atomAborted)
-	c.at.msgs.PutSet(n, c.at.msgs.Off, c.s.msgs.Or(engine.Bit(c.u.u2.Index(Msg{Type: atomAbort, Rm: atomAll}))))
+	c.at.msgs.PutSet(n, c.at.msgs.Off, c.s.msgs.Or(engine.Bit(c.u.msg.Index(Msg{Type: atomAbort, Rm: atomAll}))))
 	c.out.Commit(1)
 }
 
@@ -218,12 +210,12 @@ func (c *Checker) doAbort() {
 //	/\ prepared' = prepared \cup {r}
 //	/\ UNCHANGED <<rmState, tmState, msgs>>
 func (c *Checker) rcvPrepared(r engine.Atom) {
-	if !(c.s.tmState == atomInit) {
+	if c.s.tmState != atomInit {
 		return
 	}
-	if !(func() bool {
+	if (!func() bool {
 		x := Msg{Type: atomPrepared2, Rm: r}
-		return c.s.msgs.Has(c.u.u2.Index(x))
+		return c.s.msgs.Has(c.u.msg.Index(x))
 	}()) {
 		return
 	}
@@ -242,16 +234,16 @@ func (c *Checker) rcvPrepared(r engine.Atom) {
 //	/\ msgs' = msgs \cup {[type |-> "Prepared", rm |-> r]}
 //	/\ UNCHANGED <<tmState, prepared>>
 func (c *Checker) prepare(r engine.Atom) {
-	if !(c.s.rmState[int(r)-c.f.first0] == atomWorking) {
+	if c.s.rmState[int(r)-c.f.firstRmState] != atomWorking {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(r)
 	}
 	n := c.out.Begin()
-	i := int(r) - c.f.first0
+	i := int(r) - c.f.firstRmState
 	c.at.rmStateAt.PutAtom(n, c.at.rmState.Off+(i)*c.at.rmState.Stride, atomPrepared)
-	c.at.msgs.PutSet(n, c.at.msgs.Off, c.s.msgs.Or(engine.Bit(c.u.u2.Index(Msg{Type: atomPrepared2, Rm: r}))))
+	c.at.msgs.PutSet(n, c.at.msgs.Off, c.s.msgs.Or(engine.Bit(c.u.msg.Index(Msg{Type: atomPrepared2, Rm: r}))))
 	c.out.Commit(3)
 }
 
@@ -261,14 +253,14 @@ func (c *Checker) prepare(r engine.Atom) {
 //	/\ rmState' = [rmState EXCEPT ![r] = "aborted"]
 //	/\ UNCHANGED <<tmState, prepared, msgs>>
 func (c *Checker) giveUp(r engine.Atom) {
-	if !(c.s.rmState[int(r)-c.f.first0] == atomWorking) {
+	if c.s.rmState[int(r)-c.f.firstRmState] != atomWorking {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(r)
 	}
 	n := c.out.Begin()
-	i := int(r) - c.f.first0
+	i := int(r) - c.f.firstRmState
 	c.at.rmStateAt.PutAtom(n, c.at.rmState.Off+(i)*c.at.rmState.Stride, atomAborted)
 	c.out.Commit(4)
 }
@@ -279,9 +271,9 @@ func (c *Checker) giveUp(r engine.Atom) {
 //	/\ rmState' = [rmState EXCEPT ![r] = CASE type = "Commit" -> "committed" [] OTHER -> "aborted"]
 //	/\ UNCHANGED <<tmState, prepared, msgs>>
 func (c *Checker) told(r engine.Atom, type2 engine.Atom) {
-	if !(func() bool {
+	if (!func() bool {
 		x := Msg{Type: type2, Rm: atomAll}
-		return c.s.msgs.Has(c.u.u2.Index(x))
+		return c.s.msgs.Has(c.u.msg.Index(x))
 	}()) {
 		return
 	}
@@ -289,7 +281,7 @@ func (c *Checker) told(r engine.Atom, type2 engine.Atom) {
 		c.out.Label(r, type2)
 	}
 	n := c.out.Begin()
-	i := int(r) - c.f.first0
+	i := int(r) - c.f.firstRmState
 	if type2 == atomCommit {
 		c.at.rmStateAt.PutAtom(n, c.at.rmState.Off+(i)*c.at.rmState.Stride, atomCommitted)
 	} else {
@@ -305,15 +297,15 @@ func (c *Checker) told(r engine.Atom, type2 engine.Atom) {
 //	/\ prepared \in SUBSET RM
 //	/\ msgs \in SUBSET Messages
 func (c *Checker) typeOK() bool {
-	return (func() bool {
-		for rest := c.f.domain0; rest.Some(); {
+	return func() bool {
+		for rest := c.f.domainRmState; rest.Some(); {
 			y := c.s.rmState[rest.Pop()]
 			if !(y == atomWorking || y == atomPrepared || y == atomCommitted || y == atomAborted) {
 				return false
 			}
 		}
 		return true
-	}() && (c.s.tmState == atomInit || c.s.tmState == atomCommitted || c.s.tmState == atomAborted) && c.s.prepared.In(c.k.rm) && c.s.msgs.In(c.k.messages))
+	}() && (c.s.tmState == atomInit || c.s.tmState == atomCommitted || c.s.tmState == atomAborted) && c.s.prepared.In(c.k.rm) && c.s.msgs.In(c.k.messages)
 }
 
 // Consistent == \A r, q \in RM : ~(rmState[r] = "aborted" /\ rmState[q] = "committed")
@@ -322,7 +314,7 @@ func (c *Checker) consistent() bool {
 		r := engine.Atom(rest.Pop())
 		for rest2 := c.k.rm; rest2.Some(); {
 			q := engine.Atom(rest2.Pop())
-			if !!((c.s.rmState[int(r)-c.f.first0] == atomAborted) && (c.s.rmState[int(q)-c.f.first0] == atomCommitted)) {
+			if (c.s.rmState[int(r)-c.f.firstRmState] == atomAborted) && (c.s.rmState[int(q)-c.f.firstRmState] == atomCommitted) {
 				return false
 			}
 		}
@@ -331,14 +323,14 @@ func (c *Checker) consistent() bool {
 }
 
 func (c *Checker) getRmState(w []uint64, off int, v *[engine.FunCap]engine.Atom) {
-	for rest := c.f.domain0; rest.Some(); {
+	for rest := c.f.domainRmState; rest.Some(); {
 		i := rest.Pop()
 		v[i] = c.at.rmStateAt.GetAtom(w, off+i*c.at.rmState.Stride)
 	}
 }
 
 func (c *Checker) putRmState(n []uint64, off int, v *[engine.FunCap]engine.Atom) {
-	for rest := c.f.domain0; rest.Some(); {
+	for rest := c.f.domainRmState; rest.Some(); {
 		i := rest.Pop()
 		c.at.rmStateAt.PutAtom(n, off+i*c.at.rmState.Stride, v[i])
 	}
@@ -348,33 +340,33 @@ func (c *Checker) putRmState(n []uint64, off int, v *[engine.FunCap]engine.Atom)
 func program() *engine.Program {
 	tBool, tInt, tAtom := &engine.Type{Kind: engine.Bool}, &engine.Type{Kind: engine.Int}, &engine.Type{Kind: engine.Name}
 	_, _, _ = tBool, tInt, tAtom
-	t0 := &engine.Type{Kind: engine.Fun, Key: tAtom, Elem: tAtom, Dom: "RM"}
-	t1 := &engine.Type{Kind: engine.SetOf, Elem: tAtom}
-	t2 := &engine.Type{Kind: engine.Rec, Fields: []engine.Field{{Name: "rm", Type: tAtom}, {Name: "type", Type: tAtom}}, Universe: true}
-	t3 := &engine.Type{Kind: engine.SetOf, Elem: t2}
-	t4 := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: t0}, {Type: tAtom}, {Type: t1}, {Type: t3}}}
+	tRmState := &engine.Type{Kind: engine.Fun, Key: tAtom, Elem: tAtom, Dom: "RM"}
+	tPrepared := &engine.Type{Kind: engine.SetOf, Elem: tAtom}
+	tMsg := &engine.Type{Kind: engine.Rec, Fields: []engine.Field{{Name: "rm", Type: tAtom}, {Name: "type", Type: tAtom}}, Universe: true}
+	tMsgs := &engine.Type{Kind: engine.SetOf, Elem: tMsg}
+	tVars := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: tRmState}, {Type: tAtom}, {Type: tPrepared}, {Type: tMsgs}}}
 	return &engine.Program{
 		Source:    source,
 		File:      "commit.tla",
 		Invariant: "TypeOK",
 		Init:      "Init",
 		Types: map[string]*engine.Type{
-			"t0": t0,
-			"t1": t1,
-			"t2": t2,
-			"t3": t3,
-			"t4": t4,
+			"tRmState":  tRmState,
+			"tPrepared": tPrepared,
+			"tMsg":      tMsg,
+			"tMsgs":     tMsgs,
+			"tVars":     tVars,
 		},
 		Vars: []engine.Field{
-			{Name: "rmState", Type: t0},
+			{Name: "rmState", Type: tRmState},
 			{Name: "tmState", Type: tAtom},
-			{Name: "prepared", Type: t1},
-			{Name: "msgs", Type: t3},
+			{Name: "prepared", Type: tPrepared},
+			{Name: "msgs", Type: tMsgs},
 		},
 		Consts: []engine.Field{
-			{Name: "RM", Type: t1},
+			{Name: "RM", Type: tPrepared},
 			{Name: "Hasty", Type: tBool},
-			{Name: "Messages", Type: t3},
+			{Name: "Messages", Type: tMsgs},
 		},
 		Literals: []string{"all", "aborted", "committed", "prepared", "working", "init", "Abort", "Commit", "Prepared"},
 		Actions: []engine.Action{

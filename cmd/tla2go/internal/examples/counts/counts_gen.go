@@ -37,8 +37,8 @@ type layout struct {
 
 // functions are the domains of the types of functions: all keys, and their indexes from the first.
 type functions struct {
-	keys1, domain1 engine.Set
-	first1         int
+	keysF, domainF engine.Set
+	firstF         int
 }
 
 // universes number the values of which there are sets.
@@ -69,7 +69,7 @@ func NewModel(values map[string]tlccfg.Value) (*engine.Model, error) {
 // New makes a Checker of a model that NewModel made.
 func New(m *engine.Model) engine.Checker {
 	c := &Checker{intLo: m.IntLo}
-	c.f.keys1, c.f.domain1, c.f.first1 = m.Domain("t1")
+	c.f.keysF, c.f.domainF, c.f.firstF = m.Domain("tF")
 	m.Decode("S", &c.k.s)
 	m.Decode("Max", &c.k.max)
 	m.Decode("Pairs", &c.k.pairs)
@@ -94,11 +94,9 @@ func (c *Checker) Load(w []uint64) {
 // Next writes the successors of the current state, as Next gives them.
 func (c *Checker) Next() {
 	c.up()
-	{
-		for rest := c.k.s; rest.Some(); {
-			x := rest.Pop() + c.intLo
-			c.flip(x)
-		}
+	for rest := c.k.s; rest.Some(); {
+		x := rest.Pop() + c.intLo
+		c.flip(x)
 	}
 	c.swap()
 	c.all()
@@ -128,24 +126,18 @@ func (c *Checker) Holds(i int) bool {
 //	/\ n' = n + 1
 //	/\ UNCHANGED <<set, f>>
 func (c *Checker) up() {
-	if !(c.s.n < c.k.max) {
+	if c.s.n >= c.k.max {
 		return
 	}
 	ways := 0
-	{
-		if engine.Mod(c.s.n, 2) == 0 {
-			ways++
-		}
+	if engine.Mod(c.s.n, 2) == 0 {
+		ways++
 	}
-	{
-		if c.s.n > 3 {
-			ways++
-		}
+	if c.s.n > 3 {
+		ways++
 	}
-	{
-		if c.s.n == 2 {
-			ways++
-		}
+	if c.s.n == 2 {
+		ways++
 	}
 	for ; ways > 0; ways-- {
 		if c.out.WithArgs {
@@ -165,18 +157,14 @@ func (c *Checker) up() {
 //	/\ f' = [f EXCEPT ![x] = (@ + 1) % 2]
 func (c *Checker) flip(x int) {
 	ways := 0
-	{
-		for k, end := 0, c.k.max; k <= end; k++ {
-			if !((2 * k) == c.s.n) {
-				continue
-			}
-			ways++
+	for k, end := 0, c.k.max; k <= end; k++ {
+		if (2 * k) != c.s.n {
+			continue
 		}
+		ways++
 	}
-	{
-		if engine.FloorDiv(c.s.n, 2) > 2 {
-			ways++
-		}
+	if engine.FloorDiv(c.s.n, 2) > 2 {
+		ways++
 	}
 	for ; ways > 0; ways-- {
 		setNext := func() engine.Set {
@@ -187,7 +175,7 @@ func (c *Checker) flip(x int) {
 		}()
 		fNext := func() [engine.FunCap]int {
 			new := c.s.f
-			new[x-c.f.first1] = engine.Mod((new[x-c.f.first1] + 1), 2)
+			new[x-c.f.firstF] = engine.Mod((new[x-c.f.firstF] + 1), 2)
 			return new
 		}()
 		if c.out.WithArgs {
@@ -211,18 +199,18 @@ func (c *Checker) flip(x int) {
 //	  /\ n' # 1 \/ n' >= 0 \/ f' = f
 func (c *Checker) swap() {
 	for _, p := range c.k.pairs {
-		if !(!(c.s.f[engine.Key(p.F1-c.f.first1, c.f.domain1)] == c.s.f[engine.Key(p.F2-c.f.first1, c.f.domain1)])) {
+		if c.s.f[engine.Key(p.F1-c.f.firstF, c.f.domainF)] == c.s.f[engine.Key(p.F2-c.f.firstF, c.f.domainF)] {
 			continue
 		}
 		fNext := func() [engine.FunCap]int {
 			new := c.s.f
-			new[engine.Key(p.F1-c.f.first1, c.f.domain1)] = c.s.f[engine.Key(p.F2-c.f.first1, c.f.domain1)]
-			new[engine.Key(p.F2-c.f.first1, c.f.domain1)] = c.s.f[engine.Key(p.F1-c.f.first1, c.f.domain1)]
+			new[engine.Key(p.F1-c.f.firstF, c.f.domainF)] = c.s.f[engine.Key(p.F2-c.f.firstF, c.f.domainF)]
+			new[engine.Key(p.F2-c.f.firstF, c.f.domainF)] = c.s.f[engine.Key(p.F1-c.f.firstF, c.f.domainF)]
 			return new
 		}()
 		for rest := engine.Bit(c.s.n - c.intLo).Or(engine.Bit((-(-c.s.n)) - c.intLo)).Or(engine.Bit((c.k.max - c.s.n) - c.intLo)); rest.Some(); {
 			n_ := rest.Pop() + c.intLo
-			if !(!(n_ == 1) || (n_ >= 0) || (fNext == c.s.f)) {
+			if !((n_ != 1) || (n_ >= 0) || (fNext == c.s.f)) {
 				continue
 			}
 			if c.out.WithArgs {
@@ -249,15 +237,11 @@ func (c *Checker) all() {
 	for rest := c.k.s; rest.Some(); {
 		x := rest.Pop() + c.intLo
 		one := 0
-		{
-			if c.s.f[x-c.f.first1] == 1 {
-				one++
-			}
+		if c.s.f[x-c.f.firstF] == 1 {
+			one++
 		}
-		{
-			if c.s.set.Has(x - c.intLo) {
-				one++
-			}
+		if c.s.set.Has(x - c.intLo) {
+			one++
 		}
 		all *= one
 	}
@@ -270,15 +254,11 @@ func (c *Checker) all() {
 				setNext := engine.Set{}
 				ways2 := 0
 				if c.s.n == 2 {
-					{
-						if !(c.s.set.Len() == 0) {
-							ways2++
-						}
+					if c.s.set.Len() != 0 {
+						ways2++
 					}
-					{
-						if c.s.f[engine.Key(1-c.f.first1, c.f.domain1)] == 1 {
-							ways2++
-						}
+					if c.s.f[engine.Key(1-c.f.firstF, c.f.domainF)] == 1 {
+						ways2++
 					}
 				} else {
 					ways2++
@@ -288,7 +268,7 @@ func (c *Checker) all() {
 						var fn [engine.FunCap]int
 						for rest2 := c.k.s; rest2.Some(); {
 							x2 := rest2.Pop() + c.intLo
-							i := x2 - c.f.first1
+							i := x2 - c.f.firstF
 							fn[i] = func() int {
 								if setNext.Has(x2 - c.intLo) {
 									return 1
@@ -311,33 +291,29 @@ func (c *Checker) all() {
 				setNext2 := c.k.s
 				ways3 := 0
 				if c.s.n == 2 {
-					{
-						if !(c.s.set.Len() == 0) {
-							ways3++
-						}
+					if c.s.set.Len() != 0 {
+						ways3++
 					}
-					{
-						if c.s.f[engine.Key(1-c.f.first1, c.f.domain1)] == 1 {
-							ways3++
-						}
+					if c.s.f[engine.Key(1-c.f.firstF, c.f.domainF)] == 1 {
+						ways3++
 					}
 				} else {
 					ways3++
 				}
 				for ; ways3 > 0; ways3-- {
 					fNext2 := func() [engine.FunCap]int {
-						var fn2 [engine.FunCap]int
-						for rest3 := c.k.s; rest3.Some(); {
-							x3 := rest3.Pop() + c.intLo
-							i2 := x3 - c.f.first1
-							fn2[i2] = func() int {
-								if setNext2.Has(x3 - c.intLo) {
+						var fn [engine.FunCap]int
+						for rest2 := c.k.s; rest2.Some(); {
+							x2 := rest2.Pop() + c.intLo
+							i := x2 - c.f.firstF
+							fn[i] = func() int {
+								if setNext2.Has(x2 - c.intLo) {
 									return 1
 								}
 								return 0
 							}()
 						}
-						return fn2
+						return fn
 					}()
 					if c.out.WithArgs {
 						c.out.Label()
@@ -350,174 +326,154 @@ func (c *Checker) all() {
 				}
 			}
 		} else {
-			{
-				if c.s.n == 1 {
-					setNext3 := engine.Set{}
-					ways4 := 0
-					if c.s.n == 2 {
-						{
-							if !(c.s.set.Len() == 0) {
-								ways4++
-							}
-						}
-						{
-							if c.s.f[engine.Key(1-c.f.first1, c.f.domain1)] == 1 {
-								ways4++
-							}
-						}
-					} else {
+			if c.s.n == 1 {
+				setNext3 := engine.Set{}
+				ways4 := 0
+				if c.s.n == 2 {
+					if c.s.set.Len() != 0 {
 						ways4++
 					}
-					for ; ways4 > 0; ways4-- {
-						fNext3 := func() [engine.FunCap]int {
-							var fn3 [engine.FunCap]int
-							for rest4 := c.k.s; rest4.Some(); {
-								x4 := rest4.Pop() + c.intLo
-								i3 := x4 - c.f.first1
-								fn3[i3] = func() int {
-									if setNext3.Has(x4 - c.intLo) {
-										return 1
-									}
-									return 0
-								}()
-							}
-							return fn3
-						}()
-						if c.out.WithArgs {
-							c.out.Label()
-						}
-						n := c.out.Begin()
-						c.at.n.PutInt(n, c.at.n.Off, 0)
-						c.at.set.PutSet(n, c.at.set.Off, setNext3)
-						c.putF(n, c.at.f.Off, &fNext3)
-						c.out.Commit(3)
+					if c.s.f[engine.Key(1-c.f.firstF, c.f.domainF)] == 1 {
+						ways4++
 					}
 				} else {
-					setNext4 := c.k.s
-					ways5 := 0
-					if c.s.n == 2 {
-						{
-							if !(c.s.set.Len() == 0) {
-								ways5++
-							}
+					ways4++
+				}
+				for ; ways4 > 0; ways4-- {
+					fNext3 := func() [engine.FunCap]int {
+						var fn [engine.FunCap]int
+						for rest2 := c.k.s; rest2.Some(); {
+							x2 := rest2.Pop() + c.intLo
+							i := x2 - c.f.firstF
+							fn[i] = func() int {
+								if setNext3.Has(x2 - c.intLo) {
+									return 1
+								}
+								return 0
+							}()
 						}
-						{
-							if c.s.f[engine.Key(1-c.f.first1, c.f.domain1)] == 1 {
-								ways5++
-							}
-						}
-					} else {
+						return fn
+					}()
+					if c.out.WithArgs {
+						c.out.Label()
+					}
+					n := c.out.Begin()
+					c.at.n.PutInt(n, c.at.n.Off, 0)
+					c.at.set.PutSet(n, c.at.set.Off, setNext3)
+					c.putF(n, c.at.f.Off, &fNext3)
+					c.out.Commit(3)
+				}
+			} else {
+				setNext4 := c.k.s
+				ways5 := 0
+				if c.s.n == 2 {
+					if c.s.set.Len() != 0 {
 						ways5++
 					}
-					for ; ways5 > 0; ways5-- {
-						fNext4 := func() [engine.FunCap]int {
-							var fn4 [engine.FunCap]int
-							for rest5 := c.k.s; rest5.Some(); {
-								x5 := rest5.Pop() + c.intLo
-								i4 := x5 - c.f.first1
-								fn4[i4] = func() int {
-									if setNext4.Has(x5 - c.intLo) {
-										return 1
-									}
-									return 0
-								}()
-							}
-							return fn4
-						}()
-						if c.out.WithArgs {
-							c.out.Label()
-						}
-						n := c.out.Begin()
-						c.at.n.PutInt(n, c.at.n.Off, 0)
-						c.at.set.PutSet(n, c.at.set.Off, setNext4)
-						c.putF(n, c.at.f.Off, &fNext4)
-						c.out.Commit(3)
-					}
-				}
-			}
-			{
-				if c.s.n == 1 {
-					setNext5 := engine.Set{}
-					ways6 := 0
-					if c.s.n == 2 {
-						{
-							if !(c.s.set.Len() == 0) {
-								ways6++
-							}
-						}
-						{
-							if c.s.f[engine.Key(1-c.f.first1, c.f.domain1)] == 1 {
-								ways6++
-							}
-						}
-					} else {
-						ways6++
-					}
-					for ; ways6 > 0; ways6-- {
-						fNext5 := func() [engine.FunCap]int {
-							var fn5 [engine.FunCap]int
-							for rest6 := c.k.s; rest6.Some(); {
-								x6 := rest6.Pop() + c.intLo
-								i5 := x6 - c.f.first1
-								fn5[i5] = func() int {
-									if setNext5.Has(x6 - c.intLo) {
-										return 1
-									}
-									return 0
-								}()
-							}
-							return fn5
-						}()
-						if c.out.WithArgs {
-							c.out.Label()
-						}
-						n := c.out.Begin()
-						c.at.n.PutInt(n, c.at.n.Off, 1)
-						c.at.set.PutSet(n, c.at.set.Off, setNext5)
-						c.putF(n, c.at.f.Off, &fNext5)
-						c.out.Commit(3)
+					if c.s.f[engine.Key(1-c.f.firstF, c.f.domainF)] == 1 {
+						ways5++
 					}
 				} else {
-					setNext6 := c.k.s
-					ways7 := 0
-					if c.s.n == 2 {
-						{
-							if !(c.s.set.Len() == 0) {
-								ways7++
-							}
+					ways5++
+				}
+				for ; ways5 > 0; ways5-- {
+					fNext4 := func() [engine.FunCap]int {
+						var fn [engine.FunCap]int
+						for rest2 := c.k.s; rest2.Some(); {
+							x2 := rest2.Pop() + c.intLo
+							i := x2 - c.f.firstF
+							fn[i] = func() int {
+								if setNext4.Has(x2 - c.intLo) {
+									return 1
+								}
+								return 0
+							}()
 						}
-						{
-							if c.s.f[engine.Key(1-c.f.first1, c.f.domain1)] == 1 {
-								ways7++
-							}
-						}
-					} else {
-						ways7++
+						return fn
+					}()
+					if c.out.WithArgs {
+						c.out.Label()
 					}
-					for ; ways7 > 0; ways7-- {
-						fNext6 := func() [engine.FunCap]int {
-							var fn6 [engine.FunCap]int
-							for rest7 := c.k.s; rest7.Some(); {
-								x7 := rest7.Pop() + c.intLo
-								i6 := x7 - c.f.first1
-								fn6[i6] = func() int {
-									if setNext6.Has(x7 - c.intLo) {
-										return 1
-									}
-									return 0
-								}()
-							}
-							return fn6
-						}()
-						if c.out.WithArgs {
-							c.out.Label()
-						}
-						n := c.out.Begin()
-						c.at.n.PutInt(n, c.at.n.Off, 1)
-						c.at.set.PutSet(n, c.at.set.Off, setNext6)
-						c.putF(n, c.at.f.Off, &fNext6)
-						c.out.Commit(3)
+					n := c.out.Begin()
+					c.at.n.PutInt(n, c.at.n.Off, 0)
+					c.at.set.PutSet(n, c.at.set.Off, setNext4)
+					c.putF(n, c.at.f.Off, &fNext4)
+					c.out.Commit(3)
+				}
+			}
+			if c.s.n == 1 {
+				setNext3 := engine.Set{}
+				ways4 := 0
+				if c.s.n == 2 {
+					if c.s.set.Len() != 0 {
+						ways4++
 					}
+					if c.s.f[engine.Key(1-c.f.firstF, c.f.domainF)] == 1 {
+						ways4++
+					}
+				} else {
+					ways4++
+				}
+				for ; ways4 > 0; ways4-- {
+					fNext3 := func() [engine.FunCap]int {
+						var fn [engine.FunCap]int
+						for rest2 := c.k.s; rest2.Some(); {
+							x2 := rest2.Pop() + c.intLo
+							i := x2 - c.f.firstF
+							fn[i] = func() int {
+								if setNext3.Has(x2 - c.intLo) {
+									return 1
+								}
+								return 0
+							}()
+						}
+						return fn
+					}()
+					if c.out.WithArgs {
+						c.out.Label()
+					}
+					n := c.out.Begin()
+					c.at.n.PutInt(n, c.at.n.Off, 1)
+					c.at.set.PutSet(n, c.at.set.Off, setNext3)
+					c.putF(n, c.at.f.Off, &fNext3)
+					c.out.Commit(3)
+				}
+			} else {
+				setNext4 := c.k.s
+				ways5 := 0
+				if c.s.n == 2 {
+					if c.s.set.Len() != 0 {
+						ways5++
+					}
+					if c.s.f[engine.Key(1-c.f.firstF, c.f.domainF)] == 1 {
+						ways5++
+					}
+				} else {
+					ways5++
+				}
+				for ; ways5 > 0; ways5-- {
+					fNext4 := func() [engine.FunCap]int {
+						var fn [engine.FunCap]int
+						for rest2 := c.k.s; rest2.Some(); {
+							x2 := rest2.Pop() + c.intLo
+							i := x2 - c.f.firstF
+							fn[i] = func() int {
+								if setNext4.Has(x2 - c.intLo) {
+									return 1
+								}
+								return 0
+							}()
+						}
+						return fn
+					}()
+					if c.out.WithArgs {
+						c.out.Label()
+					}
+					n := c.out.Begin()
+					c.at.n.PutInt(n, c.at.n.Off, 1)
+					c.at.set.PutSet(n, c.at.set.Off, setNext4)
+					c.putF(n, c.at.f.Off, &fNext4)
+					c.out.Commit(3)
 				}
 			}
 		}
@@ -536,12 +492,12 @@ func (c *Checker) even() bool {
 
 // Small == n + Cardinality(set) < Max + 2
 func (c *Checker) small() bool {
-	return ((c.s.n + c.s.set.Len()) < (c.k.max + 2))
+	return (c.s.n + c.s.set.Len()) < (c.k.max + 2)
 }
 
 // Bound == n <= Max - 1 \/ set # S
 func (c *Checker) bound() bool {
-	return ((c.s.n <= (c.k.max - 1)) || !(c.s.set == c.k.s))
+	return (c.s.n <= (c.k.max - 1)) || (c.s.set != c.k.s)
 }
 
 // Never == ~(n = 4 /\ set = {1})
@@ -551,26 +507,26 @@ func (c *Checker) never() bool {
 
 // TypeOK == n \in 0..Max /\ set \in SUBSET S /\ f \in [S -> {0, 1}]
 func (c *Checker) typeOK() bool {
-	return ((0 <= c.s.n && c.s.n <= c.k.max) && c.s.set.In(c.k.s) && func() bool {
-		for rest := c.f.domain1; rest.Some(); {
+	return (0 <= c.s.n && c.s.n <= c.k.max) && c.s.set.In(c.k.s) && func() bool {
+		for rest := c.f.domainF; rest.Some(); {
 			y := c.s.f[rest.Pop()]
 			if !(y == 0 || y == 1) {
 				return false
 			}
 		}
 		return true
-	}())
+	}()
 }
 
 func (c *Checker) getF(w []uint64, off int, v *[engine.FunCap]int) {
-	for rest := c.f.domain1; rest.Some(); {
+	for rest := c.f.domainF; rest.Some(); {
 		i := rest.Pop()
 		v[i] = c.at.fAt.GetInt(w, off+i*c.at.f.Stride)
 	}
 }
 
 func (c *Checker) putF(n []uint64, off int, v *[engine.FunCap]int) {
-	for rest := c.f.domain1; rest.Some(); {
+	for rest := c.f.domainF; rest.Some(); {
 		i := rest.Pop()
 		c.at.fAt.PutInt(n, off+i*c.at.f.Stride, v[i])
 	}
@@ -580,30 +536,30 @@ func (c *Checker) putF(n []uint64, off int, v *[engine.FunCap]int) {
 func program() *engine.Program {
 	tBool, tInt, tAtom := &engine.Type{Kind: engine.Bool}, &engine.Type{Kind: engine.Int}, &engine.Type{Kind: engine.Name}
 	_, _, _ = tBool, tInt, tAtom
-	t0 := &engine.Type{Kind: engine.SetOf, Elem: tInt}
-	t1 := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: tInt, Dom: "S"}
-	t2 := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: tInt}, {Type: tInt}}}
-	t3 := &engine.Type{Kind: engine.SetOf, Elem: t2}
+	tSet := &engine.Type{Kind: engine.SetOf, Elem: tInt}
+	tF := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: tInt, Dom: "S"}
+	tPair := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: tInt}, {Type: tInt}}}
+	tPairs := &engine.Type{Kind: engine.SetOf, Elem: tPair}
 	return &engine.Program{
 		Source:    source,
 		File:      "counts.tla",
 		Invariant: "TypeOK",
 		Init:      "Init",
 		Types: map[string]*engine.Type{
-			"t0": t0,
-			"t1": t1,
-			"t2": t2,
-			"t3": t3,
+			"tSet":   tSet,
+			"tF":     tF,
+			"tPair":  tPair,
+			"tPairs": tPairs,
 		},
 		Vars: []engine.Field{
 			{Name: "n", Type: tInt},
-			{Name: "set", Type: t0},
-			{Name: "f", Type: t1},
+			{Name: "set", Type: tSet},
+			{Name: "f", Type: tF},
 		},
 		Consts: []engine.Field{
-			{Name: "S", Type: t0},
+			{Name: "S", Type: tSet},
 			{Name: "Max", Type: tInt},
-			{Name: "Pairs", Type: t3},
+			{Name: "Pairs", Type: tPairs},
 		},
 		Literals: []string{},
 		Actions: []engine.Action{

@@ -46,10 +46,10 @@ type layout struct {
 
 // functions are the domains of the types of functions: all keys, and their indexes from the first.
 type functions struct {
-	keys0, domain0 engine.Set
-	first0         int
-	keys1, domain1 engine.Set
-	first1         int
+	keysPc, domainPc     engine.Set
+	firstPc              int
+	keysFlag, domainFlag engine.Set
+	firstFlag            int
 }
 
 // universes number the values of which there are sets.
@@ -80,8 +80,8 @@ func NewModel(values map[string]tlccfg.Value) (*engine.Model, error) {
 // New makes a Checker of a model that NewModel made.
 func New(m *engine.Model) engine.Checker {
 	c := &Checker{intLo: m.IntLo}
-	c.f.keys0, c.f.domain0, c.f.first0 = m.Domain("t0")
-	c.f.keys1, c.f.domain1, c.f.first1 = m.Domain("t1")
+	c.f.keysPc, c.f.domainPc, c.f.firstPc = m.Domain("tPc")
+	c.f.keysFlag, c.f.domainFlag, c.f.firstFlag = m.Domain("tFlag")
 	m.Decode("Procs", &c.k.procs)
 	m.Decode("Broken", &c.k.broken)
 	c.at.pc = *m.Slots[0]
@@ -132,16 +132,16 @@ func (c *Checker) Holds(i int) bool {
 //	/\ flag' = [flag EXCEPT ![p] = ~Broken]
 //	/\ UNCHANGED turn
 func (c *Checker) ask(p engine.Atom) {
-	if !(c.s.pc[int(p)-c.f.first0] == atomIdle) {
+	if c.s.pc[int(p)-c.f.firstPc] != atomIdle {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(p)
 	}
 	n := c.out.Begin()
-	i := int(p) - c.f.first0
+	i := int(p) - c.f.firstPc
 	c.at.pcAt.PutAtom(n, c.at.pc.Off+(i)*c.at.pc.Stride, atomTurn)
-	i2 := int(p) - c.f.first1
+	i2 := int(p) - c.f.firstFlag
 	c.at.flagAt.PutBool(n, c.at.flag.Off+(i2)*c.at.flag.Stride, !c.k.broken)
 	c.out.Commit(0)
 }
@@ -153,14 +153,14 @@ func (c *Checker) ask(p engine.Atom) {
 //	/\ turn' = Other(p)
 //	/\ UNCHANGED flag
 func (c *Checker) give(p engine.Atom) {
-	if !(c.s.pc[int(p)-c.f.first0] == atomTurn) {
+	if c.s.pc[int(p)-c.f.firstPc] != atomTurn {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(p)
 	}
 	n := c.out.Begin()
-	i := int(p) - c.f.first0
+	i := int(p) - c.f.firstPc
 	c.at.pcAt.PutAtom(n, c.at.pc.Off+(i)*c.at.pc.Stride, atomWait)
 	c.at.turn.PutAtom(n, c.at.turn.Off, c.other(p))
 	c.out.Commit(1)
@@ -173,26 +173,22 @@ func (c *Checker) give(p engine.Atom) {
 //	/\ pc' = [pc EXCEPT ![p] = "in"]
 //	/\ UNCHANGED <<flag, turn>>
 func (c *Checker) enter(p engine.Atom) {
-	if !(c.s.pc[int(p)-c.f.first0] == atomWait) {
+	if c.s.pc[int(p)-c.f.firstPc] != atomWait {
 		return
 	}
 	ways := 0
-	{
-		if !c.s.flag[engine.Key(int(c.other(p))-c.f.first1, c.f.domain1)] {
-			ways++
-		}
+	if !c.s.flag[engine.Key(int(c.other(p))-c.f.firstFlag, c.f.domainFlag)] {
+		ways++
 	}
-	{
-		if c.s.turn == p {
-			ways++
-		}
+	if c.s.turn == p {
+		ways++
 	}
 	for ; ways > 0; ways-- {
 		if c.out.WithArgs {
 			c.out.Label(p)
 		}
 		n := c.out.Begin()
-		i := int(p) - c.f.first0
+		i := int(p) - c.f.firstPc
 		c.at.pcAt.PutAtom(n, c.at.pc.Off+(i)*c.at.pc.Stride, atomIn)
 		c.out.Commit(2)
 	}
@@ -205,32 +201,32 @@ func (c *Checker) enter(p engine.Atom) {
 //	/\ flag' = [flag EXCEPT ![p] = FALSE]
 //	/\ UNCHANGED turn
 func (c *Checker) leave(p engine.Atom) {
-	if !(c.s.pc[int(p)-c.f.first0] == atomIn) {
+	if c.s.pc[int(p)-c.f.firstPc] != atomIn {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(p)
 	}
 	n := c.out.Begin()
-	i := int(p) - c.f.first0
+	i := int(p) - c.f.firstPc
 	c.at.pcAt.PutAtom(n, c.at.pc.Off+(i)*c.at.pc.Stride, atomIdle)
-	i2 := int(p) - c.f.first1
+	i2 := int(p) - c.f.firstFlag
 	c.at.flagAt.PutBool(n, c.at.flag.Off+(i2)*c.at.flag.Stride, false)
 	c.out.Commit(3)
 }
 
 // Exclusion == Cardinality({p \in Procs : pc[p] = "in"}) <= 1
 func (c *Checker) exclusion() bool {
-	return (func() engine.Set {
+	return func() engine.Set {
 		var set engine.Set
 		for rest := c.k.procs; rest.Some(); {
 			p := engine.Atom(rest.Pop())
-			if c.s.pc[int(p)-c.f.first0] == atomIn {
+			if c.s.pc[int(p)-c.f.firstPc] == atomIn {
 				set = set.Or(engine.Bit(int(p)))
 			}
 		}
 		return set
-	}().Len() <= 1)
+	}().Len() <= 1
 }
 
 // TypeOK ==
@@ -239,22 +235,22 @@ func (c *Checker) exclusion() bool {
 //	/\ flag \in [Procs -> BOOLEAN]
 //	/\ turn \in Procs
 func (c *Checker) typeOK() bool {
-	return (func() bool {
-		for rest := c.f.domain0; rest.Some(); {
+	return func() bool {
+		for rest := c.f.domainPc; rest.Some(); {
 			y := c.s.pc[rest.Pop()]
 			if !(y == atomIdle || y == atomTurn || y == atomWait || y == atomIn) {
 				return false
 			}
 		}
 		return true
-	}() && true && c.k.procs.Has(int(c.s.turn)))
+	}() && true && c.k.procs.Has(int(c.s.turn))
 }
 
 // Other(p) == CHOOSE q \in Procs : q # p
 func (c *Checker) other(p engine.Atom) engine.Atom {
 	for rest := c.k.procs; rest.Some(); {
 		q := engine.Atom(rest.Pop())
-		if !(q == p) {
+		if q != p {
 			return q
 		}
 	}
@@ -262,28 +258,28 @@ func (c *Checker) other(p engine.Atom) engine.Atom {
 }
 
 func (c *Checker) getPc(w []uint64, off int, v *[engine.FunCap]engine.Atom) {
-	for rest := c.f.domain0; rest.Some(); {
+	for rest := c.f.domainPc; rest.Some(); {
 		i := rest.Pop()
 		v[i] = c.at.pcAt.GetAtom(w, off+i*c.at.pc.Stride)
 	}
 }
 
 func (c *Checker) putPc(n []uint64, off int, v *[engine.FunCap]engine.Atom) {
-	for rest := c.f.domain0; rest.Some(); {
+	for rest := c.f.domainPc; rest.Some(); {
 		i := rest.Pop()
 		c.at.pcAt.PutAtom(n, off+i*c.at.pc.Stride, v[i])
 	}
 }
 
 func (c *Checker) getFlag(w []uint64, off int, v *[engine.FunCap]bool) {
-	for rest := c.f.domain1; rest.Some(); {
+	for rest := c.f.domainFlag; rest.Some(); {
 		i := rest.Pop()
 		v[i] = c.at.flagAt.GetBool(w, off+i*c.at.flag.Stride)
 	}
 }
 
 func (c *Checker) putFlag(n []uint64, off int, v *[engine.FunCap]bool) {
-	for rest := c.f.domain1; rest.Some(); {
+	for rest := c.f.domainFlag; rest.Some(); {
 		i := rest.Pop()
 		c.at.flagAt.PutBool(n, off+i*c.at.flag.Stride, v[i])
 	}
@@ -293,28 +289,28 @@ func (c *Checker) putFlag(n []uint64, off int, v *[engine.FunCap]bool) {
 func program() *engine.Program {
 	tBool, tInt, tAtom := &engine.Type{Kind: engine.Bool}, &engine.Type{Kind: engine.Int}, &engine.Type{Kind: engine.Name}
 	_, _, _ = tBool, tInt, tAtom
-	t0 := &engine.Type{Kind: engine.Fun, Key: tAtom, Elem: tAtom, Dom: "Procs"}
-	t1 := &engine.Type{Kind: engine.Fun, Key: tAtom, Elem: tBool, Dom: "Procs"}
-	t2 := &engine.Type{Kind: engine.SetOf, Elem: tAtom}
-	t3 := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: t0}, {Type: t1}, {Type: tAtom}}}
+	tPc := &engine.Type{Kind: engine.Fun, Key: tAtom, Elem: tAtom, Dom: "Procs"}
+	tFlag := &engine.Type{Kind: engine.Fun, Key: tAtom, Elem: tBool, Dom: "Procs"}
+	tProcs := &engine.Type{Kind: engine.SetOf, Elem: tAtom}
+	tVars := &engine.Type{Kind: engine.Tup, Fields: []engine.Field{{Type: tPc}, {Type: tFlag}, {Type: tAtom}}}
 	return &engine.Program{
 		Source:    source,
 		File:      "mutex.tla",
 		Invariant: "TypeOK",
 		Init:      "Init",
 		Types: map[string]*engine.Type{
-			"t0": t0,
-			"t1": t1,
-			"t2": t2,
-			"t3": t3,
+			"tPc":    tPc,
+			"tFlag":  tFlag,
+			"tProcs": tProcs,
+			"tVars":  tVars,
 		},
 		Vars: []engine.Field{
-			{Name: "pc", Type: t0},
-			{Name: "flag", Type: t1},
+			{Name: "pc", Type: tPc},
+			{Name: "flag", Type: tFlag},
 			{Name: "turn", Type: tAtom},
 		},
 		Consts: []engine.Field{
-			{Name: "Procs", Type: t2},
+			{Name: "Procs", Type: tProcs},
 			{Name: "Broken", Type: tBool},
 		},
 		Literals: []string{"idle", "in", "turn", "wait"},

@@ -50,12 +50,12 @@ type layout struct {
 
 // functions are the domains of the types of functions: all keys, and their indexes from the first.
 type functions struct {
-	keys2, domain2 engine.Set
-	first2         int
-	keys4, domain4 engine.Set
-	first4         int
-	keys5, domain5 engine.Set
-	first5         int
+	keysNode2, domainNode2 engine.Set
+	firstNode2             int
+	keysInbox, domainInbox engine.Set
+	firstInbox             int
+	keysValue, domainValue engine.Set
+	firstValue             int
 }
 
 // universes number the values of which there are sets.
@@ -86,9 +86,9 @@ func NewModel(values map[string]tlccfg.Value) (*engine.Model, error) {
 // New makes a Checker of a model that NewModel made.
 func New(m *engine.Model) engine.Checker {
 	c := &Checker{intLo: m.IntLo}
-	c.f.keys2, c.f.domain2, c.f.first2 = m.Domain("t2")
-	c.f.keys4, c.f.domain4, c.f.first4 = m.Domain("t4")
-	c.f.keys5, c.f.domain5, c.f.first5 = m.Domain("t5")
+	c.f.keysNode2, c.f.domainNode2, c.f.firstNode2 = m.Domain("tNode2")
+	c.f.keysInbox, c.f.domainInbox, c.f.firstInbox = m.Domain("tInbox")
+	c.f.keysValue, c.f.domainValue, c.f.firstValue = m.Domain("tValue")
 	m.Decode("N", &c.k.n)
 	m.Decode("Nodes", &c.k.nodes)
 	m.Decode("Weight", &c.k.weight)
@@ -144,20 +144,20 @@ func (c *Checker) Holds(i int) bool {
 //	/\ inbox' = [inbox EXCEPT ![Right(i)] = Append(@, i)]
 //	/\ node' = [node EXCEPT ![i].state = "waiting"]
 func (c *Checker) start(i int) {
-	if !(c.s.node[i-c.f.first2].State == atomCandidate) {
+	if c.s.node[i-c.f.firstNode2].State != atomCandidate {
 		return
 	}
-	if !(c.s.inbox[engine.Key(c.right(i)-c.f.first4, c.f.domain4)].N == 0) {
+	if c.s.inbox[engine.Key(c.right(i)-c.f.firstInbox, c.f.domainInbox)].N != 0 {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(i)
 	}
 	n := c.out.Begin()
-	i2 := engine.Key(c.right(i)-c.f.first4, c.f.domain4)
+	i2 := engine.Key(c.right(i)-c.f.firstInbox, c.f.domainInbox)
 	v := c.s.inbox[i2].Append(i)
 	c.putInboxAt(n, c.at.inbox.Off+(i2)*c.at.inbox.Stride, &v)
-	c.at.nodeAtState.PutAtom(n, c.at.node.Off+(i-c.f.first2)*c.at.node.Stride+c.at.nodeAtState.Off, atomWaiting)
+	c.at.nodeAtState.PutAtom(n, c.at.node.Off+(i-c.f.firstNode2)*c.at.node.Stride+c.at.nodeAtState.Off, atomWaiting)
 	c.out.Commit(0)
 }
 
@@ -174,11 +174,11 @@ func (c *Checker) start(i int) {
 //	      /\ inbox' = CASE id > i -> [inbox EXCEPT ![i] = rest, ![Right(i)] = Append(@, id)]
 //	                    [] id <= i -> [inbox EXCEPT ![i] = rest]
 func (c *Checker) take(i int) {
-	if !(!(c.s.inbox[i-c.f.first4].N == 0)) {
+	if c.s.inbox[i-c.f.firstInbox].N == 0 {
 		return
 	}
 	id := func() int {
-		return c.s.inbox[i-c.f.first4].Head()
+		return c.s.inbox[i-c.f.firstInbox].Head()
 	}
 	larger := func(a int, b int) int {
 		if a > b {
@@ -188,35 +188,35 @@ func (c *Checker) take(i int) {
 	}
 	_ = larger
 	rest := func() engine.Seq[int] {
-		return c.s.inbox[i-c.f.first4].Tail()
+		return c.s.inbox[i-c.f.firstInbox].Tail()
 	}
-	if !(c.s.inbox[engine.Key(c.right(i)-c.f.first4, c.f.domain4)].N < 2) {
+	if c.s.inbox[engine.Key(c.right(i)-c.f.firstInbox, c.f.domainInbox)].N >= 2 {
 		return
 	}
 	if c.out.WithArgs {
 		c.out.Label(i)
 	}
 	n := c.out.Begin()
-	c.at.nodeAtBest.PutInt(n, c.at.node.Off+(i-c.f.first2)*c.at.node.Stride+c.at.nodeAtBest.Off, larger(c.s.node[i-c.f.first2].Best, id()))
-	c.at.nodeAtSeen.PutSet(n, c.at.node.Off+(i-c.f.first2)*c.at.node.Stride+c.at.nodeAtSeen.Off, c.s.node[i-c.f.first2].Seen.Or(engine.Bit(id()-c.intLo)))
+	c.at.nodeAtBest.PutInt(n, c.at.node.Off+(i-c.f.firstNode2)*c.at.node.Stride+c.at.nodeAtBest.Off, larger(c.s.node[i-c.f.firstNode2].Best, id()))
+	c.at.nodeAtSeen.PutSet(n, c.at.node.Off+(i-c.f.firstNode2)*c.at.node.Stride+c.at.nodeAtSeen.Off, c.s.node[i-c.f.firstNode2].Seen.Or(engine.Bit(id()-c.intLo)))
 	if id() == i {
-		c.at.nodeAtState.PutAtom(n, c.at.node.Off+(i-c.f.first2)*c.at.node.Stride+c.at.nodeAtState.Off, atomLeader)
+		c.at.nodeAtState.PutAtom(n, c.at.node.Off+(i-c.f.firstNode2)*c.at.node.Stride+c.at.nodeAtState.Off, atomLeader)
 	} else {
 		if id() > i {
-			c.at.nodeAtState.PutAtom(n, c.at.node.Off+(i-c.f.first2)*c.at.node.Stride+c.at.nodeAtState.Off, atomLost)
+			c.at.nodeAtState.PutAtom(n, c.at.node.Off+(i-c.f.firstNode2)*c.at.node.Stride+c.at.nodeAtState.Off, atomLost)
 		}
 	}
 	if id() > i {
 		v := func() [engine.FunCap]engine.Seq[int] {
-			new2 := c.s.inbox
-			new2[i-c.f.first4] = rest()
-			new2[engine.Key(c.right(i)-c.f.first4, c.f.domain4)] = new2[engine.Key(c.right(i)-c.f.first4, c.f.domain4)].Append(id())
-			return new2
+			new := c.s.inbox
+			new[i-c.f.firstInbox] = rest()
+			new[engine.Key(c.right(i)-c.f.firstInbox, c.f.domainInbox)] = new[engine.Key(c.right(i)-c.f.firstInbox, c.f.domainInbox)].Append(id())
+			return new
 		}()
 		c.putInbox(n, c.at.inbox.Off, &v)
 	} else if id() <= i {
 		v2 := rest()
-		c.putInboxAt(n, c.at.inbox.Off+(i-c.f.first4)*c.at.inbox.Stride, &v2)
+		c.putInboxAt(n, c.at.inbox.Off+(i-c.f.firstInbox)*c.at.inbox.Stride, &v2)
 	} else {
 		panic(engine.Failure{Msg: "checker/conform/testdata/ring.tla:34:21: CASE: no guard holds, and there is no OTHER"})
 	}
@@ -229,8 +229,8 @@ func (c *Checker) take(i int) {
 //	/\ \A i \in Nodes : inbox[i] \in UNION {[1..n -> Nodes] : n \in 0..2}
 //	/\ inbox \in [Nodes -> UNION {[1..n -> Nodes] : n \in 0..2}]
 func (c *Checker) typeOK() bool {
-	return (func() bool {
-		for rest := c.f.domain2; rest.Some(); {
+	return func() bool {
+		for rest := c.f.domainNode2; rest.Some(); {
 			y := &c.s.node[rest.Pop()]
 			if !((y.State == atomCandidate || y.State == atomWaiting || y.State == atomLost || y.State == atomLeader) && (1 <= y.Best && y.Best <= c.k.n) && y.Seen.In(c.k.nodes)) {
 				return false
@@ -242,10 +242,10 @@ func (c *Checker) typeOK() bool {
 			if !func() bool {
 				for n_, end := 0, 2; n_ <= end; n_++ {
 					if func() bool {
-						if c.s.inbox[i-c.f.first4].N != max(0, n_) {
+						if c.s.inbox[i-c.f.firstInbox].N != max(0, n_) {
 							return false
 						}
-						for _, y2 := range c.s.inbox[i-c.f.first4].E[:c.s.inbox[i-c.f.first4].N] {
+						for _, y2 := range c.s.inbox[i-c.f.firstInbox].E[:c.s.inbox[i-c.f.firstInbox].N] {
 							if !(1 <= y2 && y2 <= c.k.n) {
 								return false
 							}
@@ -262,16 +262,16 @@ func (c *Checker) typeOK() bool {
 		}
 		return true
 	}() && func() bool {
-		for rest2 := c.f.domain4; rest2.Some(); {
-			y3 := &c.s.inbox[rest2.Pop()]
+		for rest2 := c.f.domainInbox; rest2.Some(); {
+			y2 := &c.s.inbox[rest2.Pop()]
 			if !func() bool {
-				for n_2, end := 0, 2; n_2 <= end; n_2++ {
+				for n_, end := 0, 2; n_ <= end; n_++ {
 					if func() bool {
-						if (*y3).N != max(0, n_2) {
+						if (*y2).N != max(0, n_) {
 							return false
 						}
-						for _, y4 := range (*y3).E[:(*y3).N] {
-							if !(1 <= y4 && y4 <= c.k.n) {
+						for _, y3 := range (*y2).E[:(*y2).N] {
+							if !(1 <= y3 && y3 <= c.k.n) {
 								return false
 							}
 						}
@@ -286,26 +286,26 @@ func (c *Checker) typeOK() bool {
 			}
 		}
 		return true
-	}())
+	}()
 }
 
 // OneLeader == Cardinality({i \in Nodes : node[i].state = "leader"}) <= 1
 func (c *Checker) oneLeader() bool {
-	return (func() engine.Set {
+	return func() engine.Set {
 		var set engine.Set
 		for i, end := 1, c.k.n; i <= end; i++ {
-			if c.s.node[i-c.f.first2].State == atomLeader {
+			if c.s.node[i-c.f.firstNode2].State == atomLeader {
 				set = set.Or(engine.Bit(i - c.intLo))
 			}
 		}
 		return set
-	}().Len() <= 1)
+	}().Len() <= 1
 }
 
 // LeaderIsMax == \A i \in Nodes : node[i].state = "leader" => i = N /\ Sum(node[i].seen) <= Weight[N]
 func (c *Checker) leaderIsMax() bool {
 	for i, end := 1, c.k.n; i <= end; i++ {
-		if !(!(c.s.node[i-c.f.first2].State == atomLeader) || ((i == c.k.n) && (c.sum(c.s.node[i-c.f.first2].Seen) <= c.k.weight[engine.Key(c.k.n-c.f.first5, c.f.domain5)]))) {
+		if !((c.s.node[i-c.f.firstNode2].State != atomLeader) || ((i == c.k.n) && (c.sum(c.s.node[i-c.f.firstNode2].Seen) <= c.k.weight[engine.Key(c.k.n-c.f.firstValue, c.f.domainValue)]))) {
 			return false
 		}
 	}
@@ -315,12 +315,12 @@ func (c *Checker) leaderIsMax() bool {
 // NoLeader == ~\E i \in DOMAIN node : node[i].state = "leader" /\ Sum({node[j].best : j \in Nodes}) = N
 func (c *Checker) noLeader() bool {
 	return !func() bool {
-		for rest := c.f.keys2; rest.Some(); {
+		for rest := c.f.keysNode2; rest.Some(); {
 			i := rest.Pop() + c.intLo
-			if (c.s.node[engine.Key(i-c.f.first2, c.f.domain2)].State == atomLeader) && (c.sum(func() engine.Set {
+			if (c.s.node[engine.Key(i-c.f.firstNode2, c.f.domainNode2)].State == atomLeader) && (c.sum(func() engine.Set {
 				var set engine.Set
 				for j, end := 1, c.k.n; j <= end; j++ {
-					set = set.Or(engine.Bit(c.s.node[j-c.f.first2].Best - c.intLo))
+					set = set.Or(engine.Bit(c.s.node[j-c.f.firstNode2].Best - c.intLo))
 				}
 				return set
 			}()) == c.k.n) {
@@ -336,7 +336,7 @@ func (c *Checker) right(i int) int {
 	if i == c.k.n {
 		return 1
 	}
-	return (i + 1)
+	return i + 1
 }
 
 // Sum(s) == IF s = {} THEN 0 ELSE LET x == CHOOSE x \in s : TRUE IN x + Sum(s \ {x})
@@ -345,26 +345,26 @@ func (c *Checker) sum(s engine.Set) int {
 		return 0
 	}
 	x := func() int {
-		for rest2 := s; rest2.Some(); {
-			x3 := rest2.Pop() + c.intLo
+		for rest := s; rest.Some(); {
+			x2 := rest.Pop() + c.intLo
 			if true {
-				return x3
+				return x2
 			}
 		}
 		panic(engine.Failure{Msg: "checker/conform/testdata/ring.tla:13:42: CHOOSE: no element satisfies the predicate"})
 	}
-	return (x() + c.sum(s.AndNot(engine.Bit(x()-c.intLo))))
+	return x() + c.sum(s.AndNot(engine.Bit(x()-c.intLo)))
 }
 
 func (c *Checker) getNode(w []uint64, off int, v *[engine.FunCap]Node) {
-	for rest := c.f.domain2; rest.Some(); {
+	for rest := c.f.domainNode2; rest.Some(); {
 		i := rest.Pop()
 		c.getNodeAt(w, off+i*c.at.node.Stride, &v[i])
 	}
 }
 
 func (c *Checker) putNode(n []uint64, off int, v *[engine.FunCap]Node) {
-	for rest := c.f.domain2; rest.Some(); {
+	for rest := c.f.domainNode2; rest.Some(); {
 		i := rest.Pop()
 		c.putNodeAt(n, off+i*c.at.node.Stride, &v[i])
 	}
@@ -383,14 +383,14 @@ func (c *Checker) putNodeAt(n []uint64, off int, v *Node) {
 }
 
 func (c *Checker) getInbox(w []uint64, off int, v *[engine.FunCap]engine.Seq[int]) {
-	for rest := c.f.domain4; rest.Some(); {
+	for rest := c.f.domainInbox; rest.Some(); {
 		i := rest.Pop()
 		c.getInboxAt(w, off+i*c.at.inbox.Stride, &v[i])
 	}
 }
 
 func (c *Checker) putInbox(n []uint64, off int, v *[engine.FunCap]engine.Seq[int]) {
-	for rest := c.f.domain4; rest.Some(); {
+	for rest := c.f.domainInbox; rest.Some(); {
 		i := rest.Pop()
 		c.putInboxAt(n, off+i*c.at.inbox.Stride, &v[i])
 	}
@@ -422,33 +422,33 @@ func (c *Checker) putInboxAt(n []uint64, off int, v *engine.Seq[int]) {
 func program() *engine.Program {
 	tBool, tInt, tAtom := &engine.Type{Kind: engine.Bool}, &engine.Type{Kind: engine.Int}, &engine.Type{Kind: engine.Name}
 	_, _, _ = tBool, tInt, tAtom
-	t0 := &engine.Type{Kind: engine.SetOf, Elem: tInt}
-	t1 := &engine.Type{Kind: engine.Rec, Fields: []engine.Field{{Name: "best", Type: tInt}, {Name: "seen", Type: t0}, {Name: "state", Type: tAtom}}}
-	t2 := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: t1, Dom: "Nodes"}
-	t3 := &engine.Type{Kind: engine.SeqOf, Elem: tInt}
-	t4 := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: t3, Dom: "Nodes"}
-	t5 := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: tInt}
+	tNodeAtSeen := &engine.Type{Kind: engine.SetOf, Elem: tInt}
+	tNode := &engine.Type{Kind: engine.Rec, Fields: []engine.Field{{Name: "best", Type: tInt}, {Name: "seen", Type: tNodeAtSeen}, {Name: "state", Type: tAtom}}}
+	tNode2 := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: tNode, Dom: "Nodes"}
+	tInboxAt := &engine.Type{Kind: engine.SeqOf, Elem: tInt}
+	tInbox := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: tInboxAt, Dom: "Nodes"}
+	tValue := &engine.Type{Kind: engine.Fun, Key: tInt, Elem: tInt}
 	return &engine.Program{
 		Source:    source,
 		File:      "ring.tla",
 		Invariant: "TypeOK",
 		Init:      "Init",
 		Types: map[string]*engine.Type{
-			"t0": t0,
-			"t1": t1,
-			"t2": t2,
-			"t3": t3,
-			"t4": t4,
-			"t5": t5,
+			"tNodeAtSeen": tNodeAtSeen,
+			"tNode":       tNode,
+			"tNode2":      tNode2,
+			"tInboxAt":    tInboxAt,
+			"tInbox":      tInbox,
+			"tValue":      tValue,
 		},
 		Vars: []engine.Field{
-			{Name: "node", Type: t2},
-			{Name: "inbox", Type: t4},
+			{Name: "node", Type: tNode2},
+			{Name: "inbox", Type: tInbox},
 		},
 		Consts: []engine.Field{
 			{Name: "N", Type: tInt},
-			{Name: "Nodes", Type: t0},
-			{Name: "Weight", Type: t5},
+			{Name: "Nodes", Type: tNodeAtSeen},
+			{Name: "Weight", Type: tValue},
 		},
 		Literals: []string{"candidate", "leader", "lost", "waiting"},
 		Actions: []engine.Action{

@@ -1,0 +1,182 @@
+package conform
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"linearize.example/checker/conform/engine"
+	"linearize.example/checker/conform/eval"
+	"linearize.example/checker/conform/tla"
+	"linearize.example/model/tlccfg"
+)
+
+func config(t testing.TB, path string) *tlccfg.Config {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := tlccfg.Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDesignsGiveTheExpectedVerdict(t *testing.T) {
+	files, err := filepath.Glob("../../designs/*.cfg")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no configurations: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".cfg"), func(t *testing.T) {
+			c := config(t, file)
+			_, r, err := Explore(c, engine.Options{Workers: 2, Keep: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Properties) > 0 { // temporal properties are for TLC to decide
+				if len(r.Broken) > 0 {
+					t.Errorf("%q are violated; only temporal properties may be", r.Broken)
+				}
+				return
+			}
+			var want []string
+			for _, part := range strings.Split(c.Expect, ", ") {
+				if name, ok := strings.CutSuffix(part, " violated"); ok {
+					want = append(want, name)
+				} else if part != "holds" {
+					t.Errorf("cannot read the expectation %q", c.Expect)
+				}
+			}
+			var got []string
+			for _, name := range r.Broken {
+				got = append(got, kebab(name))
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("violated (-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+// kebab writes an invariant's name as the configurations' comments do.
+func kebab(name string) string {
+	if name == "RepairedInTime" {
+		return "repair-bound"
+	}
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// The interpreter shares the parser with the generator and nothing else.
+func TestGraphIsTheInterpreters(t *testing.T) {
+	m, err := tla.ParseFile("../../spec.tla")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"v3.4.0.fresh-reads", "confirm-authorize.two-clusters", "v3.4.0.stable-pod",
+		"proposed.leader-change", "v2.7.2.fresh-reads"} {
+		t.Run(name, func(t *testing.T) {
+			c := config(t, "../../designs/"+name+".cfg")
+			ev, err := eval.New(m, c.Constants)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := eval.Select(m, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := ev.Explore(s, true, 10_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, got, err := Explore(c, engine.Options{Workers: 2, Keep: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			type graph struct {
+				Distinct, Generated, Diameter, Trace int
+				Actions                              map[string]int
+			}
+			if d := cmp.Diff(graph{want.Distinct, want.Generated, want.Diameter, len(want.Trace), want.Actions},
+				graph{got.Distinct, got.Generated, got.Diameter, len(got.Trace), got.Actions}); d != "" {
+				t.Errorf("(-interpreter +generated)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTraceIsTheIncident(t *testing.T) {
+	m, r, err := Explore(config(t, "../../designs/v3.4.0.old-reads.cfg"), engine.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Violated != "NeverEmpty" {
+		t.Fatalf("violated: %q", r.Violated)
+	}
+	for i, st := range r.Trace {
+		if i > 0 && st.Action == "" {
+			t.Errorf("step %d has no action", i)
+		}
+	}
+	last := r.Trace[len(r.Trace)-1].State
+	if got := m.Value(last, "rules").String(); got != "{}" {
+		t.Errorf("the rules at the end are %s", got)
+	}
+	if !strings.Contains(m.Show(last), "/\\ rules = {}\n") {
+		t.Errorf("the state is shown as\n%s", m.Show(last))
+	}
+}
+
+// The constants are given when the checker runs: a model with twelve TGBs needs no other binary.
+func TestManyTGBs(t *testing.T) {
+	c := config(t, "../../designs/v3.4.0.fresh-reads.cfg")
+	var tgbs []tlccfg.Value
+	for i := range 12 {
+		tgbs = append(tgbs, i+1)
+	}
+	c.Constants["TGBs"] = tgbs
+	c.Constants["MaxPods"] = 13
+	m, err := NewModel(c.Constants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	initial, err := m.Initial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	for st, next := range engine.Steps(m, New(m), initial[0]) {
+		steps++
+		if st.Action == "PodGoes" && m.Value(next, "pods").String() == m.Value(initial[0], "pods").String() {
+			t.Errorf("%s changes no pod", st.Label())
+		}
+	}
+	if steps != 12 { // each pod may go; nothing else can happen
+		t.Errorf("%d steps from the first state, want 12", steps)
+	}
+}
+
+func BenchmarkExplore(b *testing.B) {
+	c := config(b, "../../designs/proposed.everything-twice.cfg")
+	for b.Loop() {
+		_, r, err := Explore(c, engine.Options{Workers: 2})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(r.Distinct)*float64(b.N)/b.Elapsed().Seconds(), "states/s")
+		b.ReportMetric(float64(r.Bytes)/float64(r.Distinct), "B/state")
+	}
+}
