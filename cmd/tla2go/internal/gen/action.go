@@ -233,7 +233,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 		if e.Other != nil {
 			g.step(p.nested(), c, e.Other, rest)
 		} else {
-			g.emit("panic(engine.Failure{Msg: %q})", e.Pos.String()+": CASE: no guard holds, and there is no OTHER")
+			g.emit("panic(engine.Failure{Msg: %q})", where(e.Pos)+": CASE: no guard holds, and there is no OTHER")
 		}
 		g.emit("}")
 	case *tla.Let:
@@ -549,7 +549,7 @@ func (g *generator) leaf(p path) {
 		case a.code != "":
 			g.put(g.vars[v], "c.at."+g.vars[v].name+".Off", a.code, true)
 		default:
-			g.putExpr(g.vars[v], "c.at."+g.vars[v].name+".Off", "c.s."+lower(v), a.ctx.on(p), a.expr)
+			g.putExpr(g.vars[v], "c.at."+g.vars[v].name+".Off", "c.s."+lower(v), a.ctx, a.expr)
 		}
 		wrote = true
 	}

@@ -496,7 +496,7 @@ func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 		if e.Other != nil {
 			g.ret(c, e.Other, want)
 		} else {
-			g.emit("panic(engine.Failure{Msg: %q})", e.Pos.String()+": CASE: no guard holds, and there is no OTHER")
+			g.emit("panic(engine.Failure{Msg: %q})", where(e.Pos)+": CASE: no guard holds, and there is no OTHER")
 		}
 	case *tla.Let:
 		g.let(c, e, func(c *ctx) { g.ret(c, e.Body, want) }, e.Body)
@@ -513,7 +513,7 @@ func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 		g.iterate(c, e.Bound.Set, e.Bound, func(c *ctx, elem string) {
 			g.emit("if %s {\nreturn %s\n}", bare(g.boolean(c, e.Body)), g.convert(elem, c.typeOf(e.Bound.Set).Elem, want))
 		})
-		g.emit("panic(engine.Failure{Msg: %q})", e.Pos.String()+": CHOOSE: no element satisfies the predicate")
+		g.emit("panic(engine.Failure{Msg: %q})", where(e.Pos)+": CHOOSE: no element satisfies the predicate")
 	case *tla.Filter:
 		t := c.typeOf(e)
 		if code, ok := g.setParts(c, e); ok {
@@ -600,7 +600,7 @@ func (g *generator) functionLit(c *ctx, e *tla.FnLit) {
 	})
 	if !same {
 		g.emit("if %s != c.f.domain%s {\npanic(engine.Failure{Msg: %q})\n}", keys, g.part(t),
-			e.Pos.String()+": this function's domain differs from that of the other functions of its type")
+			where(e.Pos)+": this function's domain differs from that of the other functions of its type")
 	}
 	g.emit("return %s", out)
 }

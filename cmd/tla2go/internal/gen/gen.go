@@ -7,6 +7,7 @@ import (
 	"go/format"
 	"go/token"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"sort"
 	"strconv"
@@ -120,6 +121,12 @@ func (g *generator) emit(f string, args ...any) {
 		fmt.Fprintf(g.buf, f, args...)
 	}
 	g.buf.WriteByte('\n')
+}
+
+// where names a place without the folder of its file, so that the code does not depend on where the tool ran.
+func where(pos tla.Pos) string {
+	pos.File = filepath.Base(pos.File)
+	return pos.String()
 }
 
 // capture returns what f emits.

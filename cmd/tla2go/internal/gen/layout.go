@@ -110,7 +110,7 @@ func (g *generator) putExpr(n *node, off, cur string, c *ctx, e tla.Expr) {
 		if e.Other != nil {
 			g.putExpr(n, off, cur, c, e.Other)
 		} else {
-			g.emit("panic(engine.Failure{Msg: %q})", e.Pos.String()+": CASE: no guard holds, and there is no OTHER")
+			g.emit("panic(engine.Failure{Msg: %q})", where(e.Pos)+": CASE: no guard holds, and there is no OTHER")
 		}
 		g.emit("}")
 		return

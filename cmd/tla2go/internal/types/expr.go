@@ -20,7 +20,7 @@ func (in *inferrer) set(x *Instance, sc *scope, e tla.Expr) *Type {
 		t = t.Find()
 	}
 	if t.Kind != Set {
-		fail(e.Where(), "a %s is used as a set", t)
+		fail(e.Where(), "%s is used as a set", article(t))
 	}
 	return t
 }
@@ -507,7 +507,7 @@ func (in *inferrer) index(x *Instance, sc *scope, t *Type, args []tla.Expr, pos 
 		}
 		fail(pos, "a record's field must be a literal here")
 	}
-	fail(pos, "a %s is applied, which is no function", t)
+	fail(pos, "%s is applied, which is no function", article(t))
 	return nil
 }
 
@@ -517,7 +517,7 @@ func (in *inferrer) field(t *Type, name string, pos tla.Pos) *Type {
 		t = t.Elem.Find()
 	}
 	if t.Kind != Rec || t.Fields[name] == nil {
-		fail(pos, "a %s has no field %s", t, name)
+		fail(pos, "%s has no field %s", article(t), name)
 	}
 	return t.Fields[name]
 }

@@ -172,7 +172,7 @@ func unify(pos tla.Pos, a, b *Type) {
 		return
 	}
 	if !compatible(a, b) {
-		fail(pos, "a %s is used as a %s", a, b)
+		fail(pos, "%s is used as %s", article(a), article(b))
 	}
 	switch {
 	case a.Kind == Var:
@@ -184,7 +184,7 @@ func unify(pos tla.Pos, a, b *Type) {
 	case a.Kind == Seq && (b.Kind == Tup || b.Kind == Fun):
 		toSeq(pos, b, a)
 	case a.Kind != b.Kind:
-		fail(pos, "a %s is used as a %s", a, b)
+		fail(pos, "%s is used as %s", article(a), article(b))
 	default:
 		b.link = a
 		a.Universe = a.Universe || b.Universe
@@ -209,7 +209,7 @@ func unify(pos tla.Pos, a, b *Type) {
 			unify(pos, a.Key, b.Key)
 			unify(pos, a.Elem, b.Elem)
 		case Rec:
-			for n := range a.Fields {
+			for _, n := range a.Sorted() {
 				unify(pos, a.Fields[n], b.Fields[n])
 			}
 		case Tup:
@@ -288,4 +288,13 @@ func join(pos tla.Pos, a, b *Type) *Type {
 		unify(pos, a, b)
 	}
 	return a.Find()
+}
+
+// article puts "a" or "an" before a type.
+func article(t *Type) string {
+	s := t.String()
+	if strings.ContainsRune("aeiou", rune(s[0])) {
+		return "an " + s
+	}
+	return "a " + s
 }

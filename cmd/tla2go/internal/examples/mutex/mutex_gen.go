@@ -254,7 +254,7 @@ func (c *Checker) other(p engine.Atom) engine.Atom {
 			return q
 		}
 	}
-	panic(engine.Failure{Msg: "checker/conform/testdata/mutex.tla:7:13: CHOOSE: no element satisfies the predicate"})
+	panic(engine.Failure{Msg: "mutex.tla:7:13: CHOOSE: no element satisfies the predicate"})
 }
 
 func (c *Checker) getPc(w []uint64, off int, v *[engine.FunCap]engine.Atom) {

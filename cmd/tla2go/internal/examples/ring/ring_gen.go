@@ -218,7 +218,7 @@ func (c *Checker) take(i int) {
 		v2 := rest()
 		c.putInboxAt(n, c.at.inbox.Off+(i-c.f.firstInbox)*c.at.inbox.Stride, &v2)
 	} else {
-		panic(engine.Failure{Msg: "checker/conform/testdata/ring.tla:34:21: CASE: no guard holds, and there is no OTHER"})
+		panic(engine.Failure{Msg: "ring.tla:34:21: CASE: no guard holds, and there is no OTHER"})
 	}
 	c.out.Commit(1)
 }
@@ -351,7 +351,7 @@ func (c *Checker) sum(s engine.Set) int {
 				return x2
 			}
 		}
-		panic(engine.Failure{Msg: "checker/conform/testdata/ring.tla:13:42: CHOOSE: no element satisfies the predicate"})
+		panic(engine.Failure{Msg: "ring.tla:13:42: CHOOSE: no element satisfies the predicate"})
 	}
 	return x() + c.sum(s.AndNot(engine.Bit(x()-c.intLo)))
 }
