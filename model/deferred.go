@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -17,8 +18,9 @@ const (
 )
 
 // DeferredQueue holds the bindings whose reconcile was skipped, each until its stored checkpoint is to
-// be emptied. The zero value is not ready; use NewDeferredQueue.
+// be emptied. The zero value is not ready; use NewDeferredQueue. Several workers may use one at once.
 type DeferredQueue struct {
+	mu         sync.Mutex
 	syncPeriod time.Duration
 	jitter     func(max time.Duration) time.Duration
 	processed  map[string]time.Time // when the mark of a recently processed binding ends
@@ -38,6 +40,8 @@ func NewDeferredQueue(syncPeriod time.Duration, jitter func(max time.Duration) t
 // Enqueue defers a skipped binding, unless it was deferred or processed within the sync period. It
 // reports whether it did (deferred_reconciler.go:69, 139).
 func (q *DeferredQueue) Enqueue(binding string, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.marked(binding, now) {
 		return false
 	}
@@ -53,6 +57,8 @@ func (q *DeferredQueue) Enqueue(binding string, now time.Time) bool {
 // MarkProcessed notes that a binding was reconciled in full. A mark that is there is not prolonged
 // (deferred_reconciler.go:78).
 func (q *DeferredQueue) MarkProcessed(binding string, now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if !q.marked(binding, now) {
 		q.processed[binding] = now.Add(q.syncPeriod)
 	}
@@ -60,6 +66,8 @@ func (q *DeferredQueue) MarkProcessed(binding string, now time.Time) {
 
 // Due removes and returns the bindings whose time has come, in the order of their times.
 func (q *DeferredQueue) Due(now time.Time) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var due []string
 	for len(q.waiting) > 0 && !q.waiting[0].due.After(now) {
 		due = append(due, q.waiting[0].binding)
@@ -70,6 +78,8 @@ func (q *DeferredQueue) Due(now time.Time) []string {
 
 // Next returns the time at which the next binding is due, and whether there is one.
 func (q *DeferredQueue) Next() (time.Time, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
 		return time.Time{}, false
 	}
