@@ -114,10 +114,11 @@ func (tlc checker) run(ctx context.Context, name, config string) (outcome, error
 	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
 		return outcome{}, err
 	}
-	// Most models are small: a Java that starts fast beats one that optimizes.
-	command := exec.CommandContext(ctx, "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx"+tlc.heap, "-cp", tlc.jar,
-		"tlc2.TLC", "-workers", strconv.Itoa(tlc.workers), "-coverage", "600", "-metadir", dir,
-		"-config", path, "spec.tla")
+	// Most models are small: a Java that starts fast beats one that optimizes. TLC unpacks its standard
+	// modules into the temporary folder; two TLCs must not share it.
+	command := exec.CommandContext(ctx, "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Xmx"+tlc.heap, "-Djava.io.tmpdir="+dir, "-cp", tlc.jar, "tlc2.TLC",
+		"-workers", strconv.Itoa(tlc.workers), "-coverage", "600", "-metadir", dir, "-config", path, "spec.tla")
 	var printed bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &printed
 	err = command.Run() // not zero when something is violated, too
