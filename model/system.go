@@ -168,7 +168,7 @@ func (s *System) number() {
 			for hi := lo; hi < s.TGBs; hi++ {
 				name := fmt.Sprintf("%d-%d", lo+1, hi+1)
 				if s.TwoClusters {
-					name += fmt.Sprintf(" of cluster %d", source+1)
+					name += fmt.Sprintf("/c%d", source+1)
 				}
 				s.names = append(s.names, name)
 				rule := Bits(1) << index(source, lo, hi)
@@ -242,7 +242,8 @@ func (s *System) serving(p int) uint8 {
 	return set
 }
 
-// RuleNames lists a set of rules by their ports, as in "1-1 1-2".
+// RuleNames lists a set of rules by their ports, as in 1-2; with two clusters, also by their source, as in
+// 1-2/c1.
 func (s *System) RuleNames(set Bits) []string {
 	var out []string
 	for i, name := range s.names {

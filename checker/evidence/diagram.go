@@ -38,12 +38,13 @@ const style = `<style>
 text{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
 .title{font-size:15px;font-weight:600}.lane{font-weight:600;text-anchor:middle}.mid{text-anchor:middle}
 .num,.head{fill:#656d76}.num{text-anchor:end}.bad{fill:#cf222e;font-weight:600}
+.over{paint-order:stroke;stroke:#fff;stroke-width:5px;text-anchor:middle}
 .page{fill:#fff}.life{stroke:#d0d7de}.zebra{fill:#f6f8fa}
 .call{stroke:#0969da;fill:none;stroke-width:1.5}.tip{fill:#0969da}
 .fail{stroke:#cf222e;fill:none;stroke-width:1.5;stroke-dasharray:5 3}.failtip{fill:#cf222e}
 .box{fill:#ddf4ff;stroke:#54aeff}.alarm{fill:#ffebe9;stroke:#cf222e}
 @media (prefers-color-scheme:dark){
-text{fill:#e6edf3}.num,.head{fill:#8d96a0}.bad{fill:#ff7b72}
+text{fill:#e6edf3}.over{stroke:#0d1117}.num,.head{fill:#8d96a0}.bad{fill:#ff7b72}
 .page{fill:#0d1117}.life{stroke:#3d444d}.zebra{fill:#151b23}
 .call{stroke:#4493f8}.tip{fill:#4493f8}.fail{stroke:#ff7b72}.failtip{fill:#ff7b72}
 .box{fill:#121d2f;stroke:#1f6feb}.alarm{fill:#25171c;stroke:#ff7b72}}
@@ -109,7 +110,7 @@ func (r Row) draw(b *strings.Builder, y, lanes int) {
 	if x2 < x1 {
 		back = 8
 	}
-	text(b, "mid", (x1+x2)/2, y+20, r.Text)
+	text(b, "over", (x1+x2)/2, y+20, r.Text)
 	fmt.Fprintf(b, `<line class="%s" x1="%d" y1="%d" x2="%d" y2="%d"/>`+"\n", class, x1, y+30, x2+back, y+30)
 	fmt.Fprintf(b, `<path class="%s" d="M%d %d l%d -4 v8 z"/>`+"\n", tip, x2, y+30, back)
 }
