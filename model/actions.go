@@ -79,6 +79,11 @@ type stepper struct {
 // Next calls emit for every step that leaves st, in the order of the specification's Next.
 func (s *System) Next(st *State, emit Emit) {
 	x := stepper{System: s, from: st, out: emit}
+	x.next()
+}
+
+func (x *stepper) next() {
+	s, st := x.System, x.from
 	var buf [maxVersions + 1]Bits
 	answers := st.answers(buf[:0])
 	for t := range s.TGBs {
@@ -117,24 +122,25 @@ func (s *System) Next(st *State, emit Emit) {
 
 // work takes the steps of one worker. Its position decides which actions are possible at all.
 func (x *stepper) work(p, w int, answers []Bits) {
-	each := func(action func(p, w int, v Bits)) {
-		for _, v := range answers {
-			action(p, w, v)
-		}
-	}
 	switch x.from.Worker[p][w].Step {
 	case LookUp:
-		each(x.LookUpGroup)
+		for _, v := range answers {
+			x.LookUpGroup(p, w, v)
+		}
 	case SaveStep:
 		x.SaveLookUp(p, w)
 	case LockStep:
 		x.Lock(p, w)
 	case Fetch:
 		x.ReadCache(p, w)
-		each(x.Describe)
+		for _, v := range answers {
+			x.Describe(p, w, v)
+		}
 		x.DescribeFails(p, w)
 	case ReloadStep:
-		each(x.Reload)
+		for _, v := range answers {
+			x.Reload(p, w, v)
+		}
 		x.DescribeFails(p, w)
 	case Authorize:
 		x.AuthorizeOk(p, w)
@@ -144,9 +150,13 @@ func (x *stepper) work(p, w int, answers []Bits) {
 		x.AuthorizeFails(p, w)
 		x.AuthorizeAnswerLost(p, w)
 	case SeeGrantStep:
-		each(x.SeeGrant)
+		for _, v := range answers {
+			x.SeeGrant(p, w, v)
+		}
 	case RereadStep:
-		each(x.Reread)
+		for _, v := range answers {
+			x.Reread(p, w, v)
+		}
 	case Revoke:
 		x.RevokeOk(p, w)
 		x.RevokeNotFound(p, w)
@@ -154,9 +164,13 @@ func (x *stepper) work(p, w int, answers []Bits) {
 		x.RevokeAnswerLost(p, w)
 		x.RevokeDelayed(p, w)
 	case SeeRevokeStep:
-		each(x.SeeRevoke)
+		for _, v := range answers {
+			x.SeeRevoke(p, w, v)
+		}
 	case Track:
-		each(x.ListTagged)
+		for _, v := range answers {
+			x.ListTagged(p, w, v)
+		}
 	case UnlockStep:
 		x.Unlock(p, w)
 	case RegisterStep:

@@ -175,13 +175,25 @@ func (m *Model) Initial(emit func(explore.State)) {
 	}
 }
 
-// Expander returns a view of the model for one worker; it keeps nothing.
-func (m *Model) Expander() explore.Expander { return m }
+// expander is a worker's own view of the model. It keeps the memory of a step from one to the next.
+type expander struct {
+	*Model
+	from State
+	x    stepper
+}
+
+// Expander returns the functions that one worker uses.
+func (m *Model) Expander() explore.Expander {
+	e := &expander{Model: m}
+	e.x.System, e.x.from = m.System, &e.from
+	return e
+}
 
 // Successors emits every step that leaves a packed state.
-func (m *Model) Successors(packed explore.State, emit func(int, explore.State)) {
-	st := m.Unpack(packed)
-	m.Next(&st, func(e Event, next *State) { emit(int(e.Action), m.Pack(next)) })
+func (e *expander) Successors(packed explore.State, emit func(int, explore.State)) {
+	e.from = e.Unpack(packed)
+	e.x.out = func(event Event, next *State) { emit(int(event.Action), e.Pack(next)) }
+	e.x.next()
 }
 
 // Violated returns the violated invariants as bits.

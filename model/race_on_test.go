@@ -1,0 +1,6 @@
+//go:build race
+
+package model
+
+// The race detector makes the exploration several times slower; see race_off_test.go.
+const quickStates = 12_000
