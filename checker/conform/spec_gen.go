@@ -3038,13 +3038,13 @@ func (c *Checker) aggregate(source int, ports engine.Set) engine.Set {
 	if ports.Len() == 0 {
 		return (engine.Set{})
 	}
-	range2 := func() engine.Set {
+	range_ := func() engine.Set {
 		if c.k.allPorts {
 			return c.k.tgBs
 		}
 		return ports
 	}()
-	return engine.Bit(c.u.rule.Index(Rule{Source: source, Lo: c.lowest(range2), Hi: c.highest(range2)}))
+	return engine.Bit(c.u.rule.Index(Rule{Source: source, Lo: c.lowest(range_), Hi: c.highest(range_)}))
 }
 
 // MustRevoke(p, me) ==

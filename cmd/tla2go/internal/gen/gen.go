@@ -240,7 +240,11 @@ func lower(s string) string {
 	if !unicode.IsLetter(rune(s[0])) {
 		return "x" + s
 	}
-	return strings.ToLower(s[:i]) + s[i:]
+	s = strings.ToLower(s[:i]) + s[i:]
+	if token.IsKeyword(s) {
+		return s + "_"
+	}
+	return s
 }
 
 // nameLiterals numbers the strings, those of one type together.

@@ -130,7 +130,7 @@ func (in *inferrer) expr(x *Instance, sc *scope, e tla.Expr, want *Type) *Type {
 		for _, y := range e.Elems {
 			elem = join(y.Where(), elem, in.infer(x, sc, y, elem))
 		}
-		if t != want {
+		if elem.Find() != t.Elem.Find() {
 			t = setOf(elem)
 		}
 		return t

@@ -136,8 +136,8 @@ func (c *Checker) Next() {
 			c.giveUp(r)
 		}
 		for rest2 := engine.Bit(int(atomCommit)).Or(engine.Bit(int(atomAbort))); rest2.Some(); {
-			type2 := engine.Atom(rest2.Pop())
-			c.told(r, type2)
+			type_ := engine.Atom(rest2.Pop())
+			c.told(r, type_)
 		}
 	}
 }
@@ -270,19 +270,19 @@ func (c *Checker) giveUp(r engine.Atom) {
 //	/\ [type |-> type, rm |-> "all"] \in msgs
 //	/\ rmState' = [rmState EXCEPT ![r] = CASE type = "Commit" -> "committed" [] OTHER -> "aborted"]
 //	/\ UNCHANGED <<tmState, prepared, msgs>>
-func (c *Checker) told(r engine.Atom, type2 engine.Atom) {
+func (c *Checker) told(r engine.Atom, type_ engine.Atom) {
 	if (!func() bool {
-		x := Msg{Type: type2, Rm: atomAll}
+		x := Msg{Type: type_, Rm: atomAll}
 		return c.s.msgs.Has(c.u.msg.Index(x))
 	}()) {
 		return
 	}
 	if c.out.WithArgs {
-		c.out.Label(r, type2)
+		c.out.Label(r, type_)
 	}
 	n := c.out.Begin()
 	i := int(r) - c.f.firstRmState
-	if type2 == atomCommit {
+	if type_ == atomCommit {
 		c.at.rmStateAt.PutAtom(n, c.at.rmState.Off+(i)*c.at.rmState.Stride, atomCommitted)
 	} else {
 		c.at.rmStateAt.PutAtom(n, c.at.rmState.Off+(i)*c.at.rmState.Stride, atomAborted)
