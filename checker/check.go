@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,7 +116,8 @@ type prepared struct {
 	releases map[string]property.Release
 	callers  map[string]*traces.Caller
 	groups   []*group
-	unjudged int // groups without managed rules that were left out
+	managed  map[string]bool // groups with managed rules, judged or not
+	unjudged int             // groups without managed rules that were left out
 	from, to traces.Instant
 }
 
@@ -132,14 +134,16 @@ func prepare(c *capture.Capture, opt Options) *prepared {
 	p := &prepared{history: traces.Merge(c.History, opt.ClockSkew)}
 	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...)
 	p.history.Operations = within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt)
-	p.history.Observations = inferStarts(p.history.Observations)
+	p.history.Observations = inferStarts(slices.DeleteFunc(p.history.Observations, func(ob traces.Observation) bool {
+		return ob.Latest < opt.Since || ob.Earliest > opt.Until
+	}))
 	p.bounds(opt)
 	p.identify(opt)
 	bindings, hasBindings := opt.Bindings, opt.HasBindings
 	if len(c.Bindings) > 0 {
 		bindings, hasBindings = append(slices.Clone(bindings), c.Bindings...), true
 	}
-	for _, id := range p.choose(opt) {
+	for _, id := range p.choose(opt, snapshots) {
 		g := &group{capture: property.Capture{Group: id, From: p.from, To: p.to, Releases: p.releases,
 			Bindings: bindings, HasBindings: hasBindings}}
 		for _, s := range snapshots {
@@ -159,21 +163,23 @@ func within(ops []traces.Operation, opt Options) []traces.Operation {
 	if opt.Since == traces.Beginning && opt.Until == traces.Forever {
 		return ops
 	}
-	place := make([]int, len(ops))
-	var kept []traces.Operation
+	var kept []int
 	for i, op := range ops {
-		place[i] = -1
 		if op.Return >= opt.Since && op.Call <= opt.Until {
-			place[i] = len(kept)
-			kept = append(kept, op)
+			kept = append(kept, i)
 		}
 	}
-	for i := range kept {
-		if a := kept[i].After; a >= 0 {
-			kept[i].After = place[a]
-		}
+	return pick(ops, kept)
+}
+
+// pick returns copies of the operations with the given indices, in ascending order, and with their order among themselves.
+func pick(ops []traces.Operation, kept []int) []traces.Operation {
+	picked := make([]traces.Operation, len(kept))
+	for n, i := range kept {
+		picked[n] = ops[i]
+		picked[n].After = nearest(ops, kept, i)
 	}
-	return kept
+	return picked
 }
 
 // bounds finds the first and the last instant of the capture.
@@ -243,22 +249,26 @@ func isTargetCall(op *traces.Operation) bool {
 	return op.Op == traces.RegisterTargets || op.Op == traces.DeregisterTargets
 }
 
-// choose lists the groups to judge: those asked for, else those with a managed rule, else all that were changed.
-func (p *prepared) choose(opt Options) []string {
-	if len(opt.Groups) > 0 {
-		return slices.Compact(slices.Sorted(slices.Values(opt.Groups)))
-	}
-	managed, others := map[string]bool{}, map[string]bool{}
+// choose lists the groups to judge: those asked for, else those with a managed rule, else all that were changed, else those
+// whose snapshot has a managed rule. It notes in p.managed which groups calls on targets may concern.
+func (p *prepared) choose(opt Options, snapshots []traces.Snapshot) []string {
+	managed, others, given := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	isManaged := property.Managed
 	if opt.Managed != nil {
 		isManaged = opt.Managed.MatchString
+	}
+	for _, s := range snapshots {
+		given[s.Group] = given[s.Group] || slices.ContainsFunc(s.Rules, func(r traces.IdentifiedPermission) bool { return isManaged(r.Description) })
 	}
 	for i := range p.history.Operations {
 		op := &p.history.Operations[i]
 		if op.Group == "" || isTargetCall(op) {
 			continue
 		}
-		some := slices.ContainsFunc(op.Permissions, func(p traces.Permission) bool { return isManaged(p.Description) }) ||
+		// The controller revokes nothing but managed rules, and need not repeat their description.
+		some := given[op.Group] || op.Op == traces.RevokeSecurityGroupIngress && p.releases[op.Process].Version != property.Version{} ||
+			slices.ContainsFunc(op.Permissions, func(p traces.Permission) bool { return isManaged(p.Description) }) ||
+			slices.ContainsFunc(op.Revoked, func(r traces.IdentifiedPermission) bool { return isManaged(r.Description) }) ||
 			slices.ContainsFunc(op.View, func(p traces.Permission) bool { return isManaged(p.Description) })
 		switch {
 		case some:
@@ -270,70 +280,30 @@ func (p *prepared) choose(opt Options) []string {
 	if len(managed) == 0 {
 		managed, others = others, nil
 	}
+	if len(managed) == 0 {
+		maps.DeleteFunc(given, func(_ string, some bool) bool { return !some })
+		managed = given
+	}
+	p.managed = managed
+	if len(opt.Groups) > 0 {
+		return slices.Compact(slices.Sorted(slices.Values(opt.Groups)))
+	}
 	for id := range others {
 		if !managed[id] {
 			p.unjudged++
 		}
 	}
-	ids := make([]string, 0, len(managed))
-	for id := range managed {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(managed))
 }
 
-// split hands every operation to the groups that it concerns. A call on targets does not name a group: it concerns those
-// whose rules its caller manages, and of several of them those that have a rule for its port.
+// split hands every operation to the groups that it concerns.
 func (p *prepared) split() {
 	ops := p.history.Operations
 	byID := map[string]*group{}
-	owners := map[string][]*group{}
-	ports := map[*group]map[int32]bool{}
 	for _, g := range p.groups {
 		byID[g.capture.Group] = g
-		ports[g] = map[int32]bool{}
 	}
-	ranges := map[*group][]traces.Rule{}
-	for i := range ops {
-		g := byID[ops[i].Group]
-		if g == nil || isTargetCall(&ops[i]) {
-			continue
-		}
-		if !slices.Contains(owners[ops[i].Process], g) {
-			owners[ops[i].Process] = append(owners[ops[i].Process], g)
-		}
-		for _, perm := range ops[i].Permissions {
-			if !slices.Contains(ranges[g], perm.Rule) && len(ranges[g]) < 1000 {
-				ranges[g] = append(ranges[g], perm.Rule)
-			}
-		}
-	}
-	groupsOf := func(op *traces.Operation) []*group {
-		if len(p.groups) == 1 {
-			if !p.releases[op.Process].Controller {
-				return nil
-			}
-			return p.groups
-		}
-		mine := owners[op.Process]
-		var fitting []*group
-		for _, g := range mine {
-			for _, t := range op.Targets {
-				if slices.ContainsFunc(ranges[g], func(r traces.Rule) bool {
-					return r.Protocol == "-1" || r.FromPort <= t.Port && t.Port <= r.ToPort
-				}) {
-					fitting = append(fitting, g)
-					break
-				}
-			}
-		}
-		if len(fitting) > 0 {
-			return fitting
-		}
-		return mine
-	}
-	place := map[*group]map[int]int{}
+	groupsOf := p.targetsTo(byID)
 	for i := range ops {
 		op := &ops[i]
 		var to []*group
@@ -344,20 +314,13 @@ func (p *prepared) split() {
 			to = []*group{byID[op.Group]}
 		}
 		for _, g := range to {
-			copied := *op
-			copied.After = -1
-			for a := op.After; a >= 0; a = ops[a].After {
-				if j, known := place[g][a]; known {
-					copied.After = j
-					break
-				}
-			}
-			if place[g] == nil {
-				place[g] = map[int]int{}
-			}
-			place[g][i] = len(g.capture.Operations)
-			g.capture.Operations = append(g.capture.Operations, copied)
+			g.capture.Operations = append(g.capture.Operations, *op)
 			g.whole = append(g.whole, i)
+		}
+	}
+	for _, g := range p.groups {
+		for n := range g.capture.Operations {
+			g.capture.Operations[n].After = nearest(ops, g.whole, g.whole[n])
 		}
 	}
 	for _, ob := range p.history.Observations {
@@ -371,6 +334,67 @@ func (p *prepared) split() {
 			}
 		}
 	}
+}
+
+// mostRanges bounds the rules of a group that calls on targets are compared with.
+const mostRanges = 1000
+
+// targetsTo tells which of the groups a call on targets concerns, since it names none: those whose rules its caller manages,
+// and of several of them those that have a rule for its port.
+func (p *prepared) targetsTo(byID map[string]*group) func(op *traces.Operation) []*group {
+	owners := map[string][]string{}      // process → groups that it has changed
+	ranges := map[string][]traces.Rule{} // group → rules
+	for i := range p.history.Operations {
+		op := &p.history.Operations[i]
+		if op.Group == "" || isTargetCall(op) || !p.managed[op.Group] && byID[op.Group] == nil {
+			continue
+		}
+		if !slices.Contains(owners[op.Process], op.Group) {
+			owners[op.Process] = append(owners[op.Process], op.Group)
+		}
+		for _, perm := range op.Permissions {
+			if !slices.Contains(ranges[op.Group], perm.Rule) && len(ranges[op.Group]) < mostRanges {
+				ranges[op.Group] = append(ranges[op.Group], perm.Rule)
+			}
+		}
+	}
+	return func(op *traces.Operation) []*group {
+		if len(p.groups) == 1 && len(p.managed) <= 1 {
+			if !p.releases[op.Process].Controller {
+				return nil
+			}
+			return p.groups
+		}
+		mine := owners[op.Process]
+		fitting := slices.DeleteFunc(slices.Clone(mine), func(id string) bool {
+			return !slices.ContainsFunc(op.Targets, func(t traces.Target) bool {
+				return slices.ContainsFunc(ranges[id], func(r traces.Rule) bool {
+					return r.Protocol == "-1" || r.FromPort <= t.Port && t.Port <= r.ToPort
+				})
+			})
+		})
+		if len(fitting) == 0 {
+			fitting = mine
+		}
+		var groups []*group
+		for _, id := range fitting {
+			if g := byID[id]; g != nil {
+				groups = append(groups, g)
+			}
+		}
+		return groups
+	}
+}
+
+// nearest is the place, in a list of kept operations in ascending order, of the nearest one that operation i comes after;
+// those that were not kept pass on the order that they stand for. It is -1 where there is none.
+func nearest(ops []traces.Operation, kept []int, i int) int {
+	for a := ops[i].After; a >= 0; a = ops[a].After {
+		if n, found := slices.BinarySearch(kept, a); found {
+			return n
+		}
+	}
+	return -1
 }
 
 // judgement is the work on one group.
@@ -417,27 +441,13 @@ func (j *judgement) linearity(ctx context.Context) {
 		initial.Others = linear.Maybe
 	}
 	opt := linear.Options{Lenient: j.r.Lenient}
-	var sg []traces.Operation
-	place := make([]int, len(ops))
+	var onRules []int
 	for i := range ops {
-		place[i] = -1
-		if isTargetCall(&ops[i]) {
-			continue
-		}
-		place[i] = len(sg)
-		sg = append(sg, ops[i])
-	}
-	for i := range sg {
-		for a := sg[i].After; ; a = ops[a].After {
-			if a < 0 || place[a] >= 0 {
-				sg[i].After = -1
-				if a >= 0 {
-					sg[i].After = place[a]
-				}
-				break
-			}
+		if !isTargetCall(&ops[i]) {
+			onRules = append(onRules, i)
 		}
 	}
+	sg := pick(ops, onRules)
 	result := linear.Check(ctx, sg, initial, opt)
 	lag := linear.ReadLag(ctx, sg, initial, opt)
 	l := report.Linearity{Result: result.All.String(), Mutations: result.Mutations.String(), Detail: result.Detail,

@@ -45,23 +45,10 @@ func Minimize(ctx context.Context, c *capture.Capture, opt Options, r *report.Re
 		all = append(all, n+i)
 	}
 	part := func(keep []int) *traces.History {
-		h := &traces.History{Header: merged.Header, Inputs: merged.Inputs}
-		place := map[int]int{}
-		for _, i := range keep {
-			if i >= n {
-				h.Observations = append(h.Observations, merged.Observations[i-n])
-				continue
-			}
-			op := merged.Operations[i]
-			a := op.After
-			for op.After = -1; a >= 0; a = merged.Operations[a].After {
-				if p, kept := place[a]; kept {
-					op.After = p
-					break
-				}
-			}
-			place[i] = len(h.Operations)
-			h.Operations = append(h.Operations, op)
+		operations, _ := slices.BinarySearch(keep, n)
+		h := &traces.History{Header: merged.Header, Inputs: merged.Inputs, Operations: pick(merged.Operations, keep[:operations])}
+		for _, i := range keep[operations:] {
+			h.Observations = append(h.Observations, merged.Observations[i-n])
 		}
 		return h
 	}

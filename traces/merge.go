@@ -2,6 +2,7 @@ package traces
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,14 +97,23 @@ func (m *merger) add(class int) {
 	byCall := func(ops []Operation) func(a, b int) int {
 		return func(a, b int) int { return cmp.Compare(ops[a].Call, ops[b].Call) }
 	}
-	joined := map[int]bool{}
-	for _, k := range keys {
-		slices.SortStableFunc(known[k], byCall(m.out.Operations))
-		slices.SortStableFunc(mine[k], byCall(m.h.Operations))
-		taken := make([]bool, len(known[k]))
+	joined, taken := map[int]bool{}, map[int]bool{}
+	pair := func(known, mine []int) {
+		slices.SortStableFunc(known, byCall(m.out.Operations))
+		slices.SortStableFunc(mine, byCall(m.h.Operations))
 		for _, tolerance := range []time.Duration{0, m.tolerance} {
-			m.match(known[k], mine[k], taken, joined, tolerance)
+			m.match(known, mine, taken, joined, tolerance)
 		}
+	}
+	for _, k := range keys {
+		pair(known[k], mine[k])
+	}
+	// A record that lacks what was asked for is of a call that is left over.
+	theirs := byName(m.out.Operations, func(i int) bool { return !taken[i] })
+	ours := byName(m.h.Operations, func(i int) bool { return m.to[i] >= 0 && !joined[i] && m.class(&m.h.Operations[i]) == class })
+	for _, name := range slices.Sorted(maps.Keys(ours)) {
+		pair(theirs[name].clear, ours[name].unclear)
+		pair(theirs[name].unclear, ours[name].clear)
 	}
 	for i := range m.h.Operations {
 		op := &m.h.Operations[i]
@@ -123,15 +133,37 @@ func (m *merger) add(class int) {
 	}
 }
 
+// namesakes are the calls of one name on one group or target group: those that tell what was asked for, and those that do not.
+type namesakes struct{ clear, unclear []int }
+
+// byName sorts the operations that are left over by name, group and target group.
+func byName(ops []Operation, left func(int) bool) map[string]namesakes {
+	names := map[string]namesakes{}
+	for i := range ops {
+		if !left(i) {
+			continue
+		}
+		name := ops[i].Op + "|" + ops[i].Group + "|" + ops[i].TargetGroup
+		list := names[name]
+		if ops[i].Unclear {
+			list.unclear = append(list.unclear, i)
+		} else {
+			list.clear = append(list.clear, i)
+		}
+		names[name] = list
+	}
+	return names
+}
+
 // match joins each of mine to the first of known, in the order of their calls, that fits and is not taken.
-func (m *merger) match(known, mine []int, taken []bool, joined map[int]bool, tolerance time.Duration) {
+func (m *merger) match(known, mine []int, taken, joined map[int]bool, tolerance time.Duration) {
 	first := 0
 	for _, i := range mine {
 		if joined[i] {
 			continue
 		}
 		op := &m.h.Operations[i]
-		for first < len(known) && (taken[first] || m.out.Operations[known[first]].Return.Add(tolerance) < op.Call) {
+		for first < len(known) && (taken[known[first]] || m.out.Operations[known[first]].Return.Add(tolerance) < op.Call) {
 			first++
 		}
 		for n := first; n < len(known); n++ {
@@ -139,10 +171,10 @@ func (m *merger) match(known, mine []int, taken []bool, joined map[int]bool, tol
 			if base.Call > op.Return.Add(tolerance) {
 				break
 			}
-			if taken[n] || base.Return.Add(tolerance) < op.Call || !agree(base, op) {
+			if taken[known[n]] || base.Return.Add(tolerance) < op.Call || !agree(base, op) {
 				continue
 			}
-			taken[n], joined[i] = true, true
+			taken[known[n]], joined[i] = true, true
 			m.to[i] = known[n]
 			m.join(known[n], op)
 			break
@@ -218,6 +250,7 @@ func (m *merger) join(i int, op *Operation) {
 	}
 	if base.Unclear && !op.Unclear {
 		base.Unclear, base.Permissions, base.Updates = false, op.Permissions, op.Updates
+		base.Targets, base.RuleIDs = op.Targets, op.RuleIDs
 	}
 	if base.View == nil {
 		base.View = op.View

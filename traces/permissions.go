@@ -115,9 +115,11 @@ func EncodePermissions(permissions []Permission) []byte {
 	return mustMarshal(items)
 }
 
+// identified is a rule with its id. Without an IpPermission it is a new description for whatever rule has the id.
 type identified struct {
 	SecurityGroupRuleId string
-	IpPermission        json.RawMessage
+	IpPermission        json.RawMessage `json:",omitempty"`
+	Description         string          `json:",omitempty"`
 }
 
 func decodeIdentified(value []byte) ([]IdentifiedPermission, error) {
@@ -127,6 +129,13 @@ func decodeIdentified(value []byte) ([]IdentifiedPermission, error) {
 	}
 	var rules []IdentifiedPermission
 	for _, item := range items {
+		if item.IpPermission == nil {
+			if item.SecurityGroupRuleId == "" {
+				return nil, fmt.Errorf("a rule has neither SecurityGroupRuleId nor IpPermission")
+			}
+			rules = append(rules, IdentifiedPermission{item.SecurityGroupRuleId, Permission{Description: item.Description}})
+			continue
+		}
 		permissions, err := DecodePermissions([]byte("[" + string(item.IpPermission) + "]"))
 		if err != nil {
 			return nil, err
@@ -150,8 +159,12 @@ func decodeUpdates(value []byte) ([]RuleUpdate, error) {
 func encodeIdentified(rules []IdentifiedPermission) []byte {
 	items := make([]identified, len(rules))
 	for i, r := range rules {
+		if r.Rule == (Rule{}) {
+			items[i] = identified{SecurityGroupRuleId: r.ID, Description: r.Description}
+			continue
+		}
 		list := EncodePermissions([]Permission{r.Permission})
-		items[i] = identified{r.ID, list[1 : len(list)-1]}
+		items[i] = identified{SecurityGroupRuleId: r.ID, IpPermission: list[1 : len(list)-1]}
 	}
 	return mustMarshal(items)
 }

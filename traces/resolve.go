@@ -3,8 +3,8 @@ package traces
 import "slices"
 
 // ResolveRuleIDs returns the operations, which are in the order of Merge, with rule ids replaced by the permissions
-// that they stand for: those that an earlier answer gave, or a snapshot. A revoke by id gets Permissions, an update
-// gets in Revoked what the rules were before. A successful revoke whose answer lists what it revoked gets in Unknown
+// that they stand for: those that an earlier answer gave, or a snapshot. A revoke or a description by id gets
+// Permissions, an update gets in Revoked what the rules were before. A successful revoke whose answer lists what it revoked gets in Unknown
 // what it was asked for and did not revoke. Calls whose ids nobody explains become Unclear. The input is not changed.
 func ResolveRuleIDs(ops []Operation, snapshots []Snapshot) []Operation {
 	ids := map[string]Permission{}
@@ -31,6 +31,17 @@ func ResolveRuleIDs(ops []Operation, snapshots []Snapshot) []Operation {
 			}
 		case RevokeSecurityGroupIngress:
 			resolveRevoke(op, ids)
+		case UpdateSecurityGroupRuleDescriptionsIngress:
+			// By id it names no rule, only the description that it shall have.
+			for _, u := range op.Updates {
+				p, known := ids[u.ID]
+				if !known {
+					op.Unclear = true
+					continue
+				}
+				op.Permissions = append(slices.Clip(op.Permissions), Permission{p.Rule, u.Description})
+			}
+			op.Updates = nil
 		case ModifySecurityGroupRules:
 			var before []IdentifiedPermission
 			for _, u := range op.Updates {

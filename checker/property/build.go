@@ -180,6 +180,9 @@ func (p *problem) addCall(i int) {
 		}
 		for _, r := range op.Updates {
 			e.set = append(e.set, fact(r.Permission, p.isManaged(r.Description)))
+			if it := p.u.rule(r.Rule); !slices.Contains(e.items, it) {
+				e.absent = append(e.absent, it) // or the answer had been InvalidPermission.Duplicate
+			}
 		}
 	case traces.UpdateSecurityGroupRuleDescriptionsIngress:
 		e.kind = redescribe

@@ -7,7 +7,7 @@ type effect struct {
 	kind   effectKind
 	items  []item  // the rules that the call named
 	set    []int32 // for a grant: the fact to set for each of items
-	absent []item  // for a revoke: those that it reported as not there
+	absent []item  // for a revoke: those that it reported as not there; for a replacement: those that must not be there
 	result result
 
 	on, off []int32 // reasons that begin and end
@@ -105,6 +105,11 @@ func (e *effect) apply(u *universe, lenient bool, from, to orders.State) bool {
 			it.clear(to)
 		}
 	case replace:
+		for _, it := range e.absent {
+			if it.in(from) {
+				return false
+			}
+		}
 		for _, it := range e.items {
 			if !it.in(from) {
 				return false

@@ -118,7 +118,37 @@ func Judge(ctx context.Context, c *Capture, opt Options) *Result {
 	if r.problem.optional && r.Stuck == nil && r.Err == nil {
 		r.combine(judgeOnce(ctx, c, opt, false))
 	}
+	r.doubt(c)
 	return r
+}
+
+// doubt takes back what calls of unknown effect may have prevented: from its call on, such a call may have granted what was
+// missing, or ended a need.
+func (r *Result) doubt(c *Capture) {
+	from := traces.Forever
+	for _, i := range r.Unclear {
+		switch c.Operations[i].Op {
+		case traces.RevokeSecurityGroupIngress, traces.RegisterTargets, traces.CreateSecurityGroup, traces.DeleteSecurityGroup:
+		default:
+			from = min(from, c.Operations[i].Call)
+		}
+	}
+	if from == traces.Forever {
+		return
+	}
+	certain := map[string]bool{}
+	for i := range r.Windows {
+		w := &r.Windows[i]
+		w.Certain = w.Certain && w.Start.Latest < from
+		w.End.Earliest = min(w.End.Earliest, max(from, w.Start.Latest))
+		certain[w.Property] = certain[w.Property] || w.Certain
+	}
+	if r.NeverEmpty == report.Violated && !certain[NeverEmpty] {
+		r.NeverEmpty = report.Unknown
+	}
+	if r.Covered == report.Violated && !certain[Covered] {
+		r.Covered = report.Unknown
+	}
 }
 
 // combine joins the two questions about operations without an answer: r says what can be violated, best what must be.
