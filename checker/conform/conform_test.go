@@ -1,10 +1,13 @@
 package conform
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,14 +172,57 @@ func TestManyTGBs(t *testing.T) {
 	}
 }
 
+// benchmarkModel has more than a million states.
+const benchmarkModel = "../../designs/proposed.everything-twice.cfg"
+
 func BenchmarkExplore(b *testing.B) {
-	c := config(b, "../../designs/proposed.everything-twice.cfg")
+	c := config(b, benchmarkModel)
+	states, bytes := 0, 0.0
 	for b.Loop() {
 		_, r, err := Explore(c, engine.Options{Workers: 2})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(r.Distinct)*float64(b.N)/b.Elapsed().Seconds(), "states/s")
-		b.ReportMetric(float64(r.Bytes)/float64(r.Distinct), "B/state")
+		states += r.Distinct
+		bytes = float64(r.Bytes) / float64(r.Distinct)
 	}
+	b.ReportMetric(float64(states)/b.Elapsed().Seconds(), "states/s")
+	b.ReportMetric(bytes, "B/state")
+}
+
+// BenchmarkTLC runs TLC, where TLA2TOOLS_JAR names its jar, and the generated checker on the same model, each with two
+// workers, and reports how many times faster the checker is.
+func BenchmarkTLC(b *testing.B) {
+	jar := os.Getenv("TLA2TOOLS_JAR")
+	if jar == "" {
+		b.Log("TLC is not measured: TLA2TOOLS_JAR does not name its jar")
+		return
+	}
+	jar, err := filepath.Abs(jar)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := config(b, benchmarkModel)
+	var tlc, own time.Duration
+	for b.Loop() {
+		start := time.Now()
+		cmd := exec.Command("java", "-XX:+UseParallelGC", "-cp", jar, "tlc2.TLC", "-workers", "2", "-metadir", b.TempDir(),
+			"-config", benchmarkModel, "../../spec.tla")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		tlc += time.Since(start)
+		start = time.Now()
+		_, r, err := Explore(c, engine.Options{Workers: 2})
+		if err != nil {
+			b.Fatal(err)
+		}
+		own += time.Since(start)
+		if want := fmt.Sprintf("%d states generated, %d distinct states found", r.Generated, r.Distinct); !strings.Contains(
+			string(out), want) {
+			b.Errorf("TLC does not say %q:\n%s", want, out)
+		}
+	}
+	b.ReportMetric(tlc.Seconds()/own.Seconds(), "times-TLC")
 }
