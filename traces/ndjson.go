@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"unicode/utf8"
 )
 
 // MaxLine bounds one line of a history, in bytes. A longer line is rejected, and the rest is read.
@@ -121,10 +122,10 @@ func (d *historyDecoder) record(line []byte, lines *Lines) error {
 	op := Operation{Call: Beginning, Return: Forever, After: -1, Outcome: Succeeded}
 	var ob Observation
 	var (
-		seq, after           int64
-		hasSeq, hasAfter     bool
-		hasCall, hasReturn   bool
-		pending, isOperation bool
+		seq, after         int64
+		hasSeq, hasAfter   bool
+		hasCall, hasReturn bool
+		pending            bool
 	)
 	err := eachField(line, func(name, value []byte) (err error) {
 		if string(value) == "null" {
@@ -144,7 +145,6 @@ func (d *historyDecoder) record(line []byte, lines *Lines) error {
 			op.Process, err = d.text(value)
 		case "op":
 			op.Op, err = d.text(value)
-			isOperation = true
 		case "groupId":
 			op.Group, err = d.text(value)
 		case "call":
@@ -223,7 +223,7 @@ func (d *historyDecoder) record(line []byte, lines *Lines) error {
 		return nil
 	}
 	switch {
-	case !isOperation:
+	case op.Op == "":
 		return errors.New(`the record has neither "op" nor "observation"`)
 	case !hasCall && !hasReturn:
 		return errors.New(`the operation has neither "call" nor "return"`)
@@ -392,6 +392,9 @@ func eachField(object []byte, f func(name, value []byte) error) error {
 			name = []byte(s)
 		} else {
 			name = name[1 : len(name)-1]
+			if !utf8.Valid(name) {
+				name = bytes.ToValidUTF8(name, []byte("\uFFFD")) // as encoding/json does with strings
+			}
 		}
 		i = skipSpace(object, i)
 		if i >= len(object) || object[i] != ':' {
