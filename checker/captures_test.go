@@ -202,7 +202,11 @@ func TestRealRuns(t *testing.T) {
 			}
 			var openers []string
 			for _, w := range property(t, g, "never-empty").Windows {
-				if w.Verdict == report.Violated {
+				switch {
+				case w.Verdict != report.Violated:
+				case w.OpenedBy == nil:
+					openers = append(openers, "nobody")
+				default:
 					openers = append(openers, w.OpenedBy.Summary)
 				}
 			}

@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,6 +52,11 @@ func all(changes ...func(*checker.Options)) func(*checker.Options) {
 			change(o)
 		}
 	}
+}
+
+// web is a target and the rule for it.
+func web(by caller) []call {
+	return []call{by.authorize("09:00:00", "80"), by.register("09:00:05", "web", "10.0.0.1:80")}
 }
 
 // every is a call again and again.
@@ -385,6 +391,17 @@ func TestNeighbours(t *testing.T) {
 			}, nil},
 		},
 		{
+			name:   "B58: a rule that is equal but for its description is revoked in vain, again and again",
+			files:  files{"cloudtrail.json": trail(slices.Concat(web(cur), every(cur.revoke("10:00:00", "81").fails("InvalidPermission.NotFound"), time.Minute, 9))...)},
+			change: given(initial("22#ssh")),
+			want:   outcome{vacuous, holds, vacuous, holds, nil, []string{"failing-loop"}},
+		},
+		{
+			name:  "B58: a rule that never compares equal is revoked and granted in each reconcile",
+			files: files{"cloudtrail.json": trail(slices.Concat(web(old), every(old.revoke("10:00:00", "80"), 5*time.Minute, 4), every(old.authorize("10:00:04", "80"), 5*time.Minute, 4))...)},
+			want:  outcome{violated, violated, holds, holds, slices.Concat(rewrites("never-empty violated"), rewrites("covered violated tcp 80")), []string{"periodic"}},
+		},
+		{
 			name: "B60: the rules vanish once an hour",
 			files: files{"cloudtrail.json": trail(slices.Concat([]call{cur.authorize("09:00:00", "80"), cur.register("09:00:05", "web", "10.0.0.1:80")},
 				every(alice.revoke("10:00:00", "80"), time.Hour, 5), every(cur.authorize("10:04:00", "80"), time.Hour, 5))...)},
@@ -416,6 +433,14 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+func rewrites(what string) []string {
+	var list []string
+	for _, m := range strings.Fields("00 05 10 15") {
+		list = append(list, what+" 10:"+m+":00 to 10:"+m+":04 by revoke tcp 80-80")
+	}
+	return list
+}
+
 func hourly(what, by string) []string {
 	var list []string
 	for _, h := range strings.Fields("10 11 12 13 14") {
@@ -426,9 +451,6 @@ func hourly(what, by string) []string {
 
 // TestControls has the situations that must not be called an outage, by their numbers in the list of cases.
 func TestControls(t *testing.T) {
-	web := func(by caller) []call {
-		return []call{by.authorize("09:00:00", "80"), by.register("09:00:05", "web", "10.0.0.1:80")}
-	}
 	widen := func(by caller) string {
 		return trail(append(web(by), by.authorize("10:00:00", "80-8080"), by.revoke("10:00:00.2", "80"), by.register("10:00:00.4", "api", "10.0.0.2:8080"))...)
 	}
@@ -512,5 +534,103 @@ func TestControls(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, c.run)
+	}
+}
+
+// TestSettledBy: what narrowed the orders down is named, and so is what the verdict assumes.
+func TestSettledBy(t *testing.T) {
+	calls := func(by caller) []call {
+		return append(web(by), by.authorize("10:00:00", "80-8080"), by.revoke("10:00:00.2", "80"))
+	}
+	for _, c := range []struct {
+		name             string
+		files            files
+		change           func(*checker.Options)
+		settled, assumed string
+	}{
+		{name: "the log", files: files{"t.json": trail(calls(cur)...), "c.log": logged(calls(cur)[2:]...)},
+			settled: "the controller log's order orders 1 pair of calls"},
+		{name: "the contract of an old release", files: files{"t.json": trail(calls(old)...)},
+			settled: "the contract of v2.11.0 (revoke, then authorize) orders 1 pair of calls"},
+		{name: "the contract, where asked for", files: files{"t.json": trail(calls(cur)...)}, change: func(o *checker.Options) { o.Contract = true },
+			settled: "the contract of v3.4.0 (authorize, then revoke) orders 1 pair of calls"},
+		{name: "a snapshot", files: files{"t.json": trail(calls(cur)...)}, change: given(initial()),
+			assumed: "the rules at the beginning are those of --initial (0)"},
+		{name: "no snapshot", files: files{"t.json": trail(cur.revoke("10:00:00", "80"))},
+			assumed: "rules at the beginning, proven by what came later: tcp 80-80"},
+		{name: "bindings", files: files{"t.json": trail(calls(cur)...)}, change: bound(binding("web", "80")),
+			assumed: "the bindings given need 1 ports, each from its creation on while it has targets"},
+		{name: "a default VPC", files: files{"t.json": trail(append(web(cur), cur.revoke("10:00:00", "22"), cur.revoke("10:10:00", "22"))...)},
+			assumed: "the group is in a default VPC: a revoke of absent rules succeeds, or the results cannot be explained"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := one(t, judge(t, c.files.load(t), c.change))
+			if c.settled != "" && !slices.Contains(g.SettledBy, c.settled) {
+				t.Errorf("settled by %q", g.SettledBy)
+			}
+			if c.assumed != "" && !slices.Contains(g.Assumptions, c.assumed) {
+				t.Errorf("assumed: %q", g.Assumptions)
+			}
+		})
+	}
+}
+
+// TestWriters: who changes managed rules is told apart by program, role and session.
+func TestWriters(t *testing.T) {
+	next := caller{"lbc", "2", cur.agent}
+	for _, c := range []struct {
+		name, kind, text string
+		calls            []call
+	}{
+		{"one controller", "", "", []call{cur.authorize("10:00:00", "80"), cur.authorize("10:10:00", "81")}},
+		{"a human", "second-writer", "admin/alice is no AWS Load Balancer Controller", []call{cur.authorize("10:00:00", "80"), alice.authorize("10:10:00", "81")}},
+		{"a human's own rules", "", "", []call{cur.authorize("10:00:00", "80"), alice.authorize("10:10:00", "22#ssh")}},
+		{"two roles", "second-writer", "two controllers share the group", []call{cur.authorize("10:00:00", "80"), lbc("v3.4.0", "lbc-b").authorize("10:10:00", "81")}},
+		{"a new leader", "successive-writers", "lbc/1 (1 change), lbc/2 (1 change)", []call{cur.authorize("10:00:00", "80"), next.authorize("10:10:00", "81")}},
+		{"an old leader that goes on", "second-writer", "their calls alternate", []call{cur.authorize("10:00:00", "80"), next.authorize("10:10:00", "81"), cur.authorize("10:20:00", "82")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := one(t, judge(t, files{"t.json": trail(c.calls...)}.load(t), nil))
+			for _, kind := range []string{"second-writer", "successive-writers"} {
+				text := finding(g, kind)
+				if (text != "") != (kind == c.kind) || !strings.Contains(text, c.text) && kind == c.kind {
+					t.Errorf("%s: %q", kind, text)
+				}
+			}
+		})
+	}
+}
+
+// TestLogShapes: epoch times behind a pod's prefix and a second time stamp, and RFC 3339 times, tell the same (B40).
+func TestLogShapes(t *testing.T) {
+	calls := []call{cur.authorize("10:00:00", "80"), cur.authorize("10:00:10", "80-443"), cur.revoke("10:00:11", "80"), cur.revoke("10:10:00", "80-443"), cur.authorize("10:10:30", "80")}
+	plain := logged(calls...)
+	var epoch strings.Builder
+	for line := range strings.Lines(plain) {
+		at := line[strings.Index(line, `"ts":"`)+6:][:20]
+		seconds := fmt.Sprintf("%d.039", clock(at[11:19]).Unix())
+		fmt.Fprintf(&epoch, "alb-controller-5d7f-jvm97 %s %s", strings.Replace(at, "Z", ".039Z", 1), strings.Replace(line, `"ts":"`+at+`"`, `"ts":`+seconds, 1))
+	}
+	want := outcomeOf(one(t, judge(t, files{"plain.log": plain}.load(t), nil)))
+	got := outcomeOf(one(t, judge(t, files{"epoch.log": epoch.String()}.load(t), nil)))
+	if want.NeverEmpty != violated || got.NeverEmpty != violated || len(got.Windows) != len(want.Windows) {
+		t.Errorf("RFC 3339: %v\nepoch: %v", want, got)
+	}
+	for i, w := range got.Windows {
+		if strings.ReplaceAll(w, ".039", "") != strings.ReplaceAll(want.Windows[i], ".525", "") {
+			t.Errorf("%q, want %q", w, want.Windows[i])
+		}
+	}
+}
+
+// TestOldForMinutes: a describe that does not show a change two minutes later has a lag of as much (B57).
+func TestOldForMinutes(t *testing.T) {
+	g := one(t, judge(t, files{"h.ndjson": recorded(cur.authorize("10:00:00", "80"), cur.authorize("10:00:10", "80-81"),
+		cur.describe("10:02:20", "80"), cur.describe("10:02:30", "80", "80-81"))}.load(t), nil))
+	if l := g.Linearity; l.StaleReads != 1 || l.MaxReadLagSeconds != 129.95 || l.Result != "not-linearizable" || l.Mutations != "linearizable" {
+		t.Errorf("%+v", l)
+	}
+	if text := finding(g, "old-read"); text != "seq 3 was answered from a version that was at least 2 m 10 s old" {
+		t.Error(text)
 	}
 }
