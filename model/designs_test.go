@@ -128,7 +128,7 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
-	if complete < len(configurations)/2 {
+	if complete < len(configurations)/mostly {
 		t.Errorf("only %d of %d configurations were explored completely; raise quickStates", complete, len(configurations))
 	}
 }

@@ -251,6 +251,32 @@ func TestDeferredReconcile(t *testing.T) {
 	}
 }
 
+// A network error empties the checkpoint, also when no target changes: the pod was replaced on its address.
+func TestNetworkErrorEmptiesTheCheckpoint(t *testing.T) {
+	w, r := settledWorld(t, "v3.4.0")
+	w.bindings["web"].Endpoints[0].Created = w.now.Add(time.Minute)
+	w.fail["describe"] = errors.New("timeout")
+	if out := w.reconcile(r, "web"); out.Network == nil || w.checkpoints["web"] != "" {
+		t.Errorf("%+v, checkpoint %q", out, w.checkpoints["web"])
+	}
+}
+
+// Several wanted rules are confirmed one by one: one that is there does not keep the others out.
+func TestConfirmEach(t *testing.T) {
+	w, r := settledWorld(t, "confirm-authorize")
+	b := w.bindings["mail"]
+	b.Spec = "with a range"
+	b.Sources = append(b.Sources, Source{Protocol: "tcp", Port: 53, CIDR: "10.0.0.0/8"}, Source{Protocol: "udp", Port: 53, CIDRv6: "::/0"})
+	w.reconcile(r, "mail")
+	want := []string{"describe", "authorize 3000-8025", "authorize 53-53", "authorize 53-53"}
+	if diff := cmp.Diff(want, w.calls); diff != "" {
+		t.Errorf("calls (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"3000-8025", "53-53", "53-53"}, ports(w.rules)); diff != "" {
+		t.Errorf("rules (-want +got)\n%s", diff)
+	}
+}
+
 // The group of an interface with several groups is the one with the cluster's tag; the look-up goes
 // through the cache.
 func TestSeveralGroups(t *testing.T) {

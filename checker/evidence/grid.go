@@ -167,7 +167,7 @@ func Build(ctx context.Context, configurations []Configuration, o Options) (*Evi
 		if explored && !isVariant(name) {
 			verifies := design.CheckpointVerifiesAWS
 			if repair[verifies] == nil {
-				repair[verifies] = repairTimes(verifies, seed)
+				repair[verifies] = repairTimes(verifies, seed, simulatedRuns)
 			}
 			cost, err := measure(design, repair[verifies])
 			if err != nil {

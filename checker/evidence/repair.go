@@ -36,10 +36,10 @@ const (
 // binding, and the delay and jitter of the deferred queue. If verifies is set, a binding is skipped only
 // when the group's rules are as they should be, so that every reconcile repairs. Calls take no time,
 // and reads are never old. Equal seeds give equal results.
-func repairTimes(verifies bool, seed uint64) []RepairTime {
+func repairTimes(verifies bool, seed uint64, runs int) []RepairTime {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var restart, steady []float64
-	for range simulatedRuns {
+	for range runs {
 		restart = append(restart, firstRepair(r, verifies, 0).Seconds())
 		// The loss comes at any time of the process's fifth to fifteenth day: its start is forgotten by then.
 		lost := 96*time.Hour + time.Duration(r.Int64N(int64(240*time.Hour)))
