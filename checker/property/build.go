@@ -35,9 +35,10 @@ type problem struct {
 	targetCalls []targetCall
 	places      []int32 // index in Capture.Operations → index in ops, plus one
 
-	optional bool  // some operation may never have taken effect
-	never    int32 // a fact that is never true
-	viewed   int   // one more than the rules that a describe showed before any mutation; 0 without one
+	optional bool        // some operation may never have taken effect
+	never    int32       // a fact that is never true
+	toldBy   map[int]int // operation of unknown outcome → the one that tells that it took effect
+	viewed   int         // one more than the rules that a describe showed before any mutation; 0 without one
 
 	on          []int32        // reasons that are given at the beginning
 	settled     map[string]int // what narrowed the orders down → how many pairs
@@ -356,13 +357,17 @@ func (p *problem) narrow(g, r int, v Version) {
 		// Of two calls in one second the contract alone does not tell: they may belong to two reconciles.
 		p.after(r, g, fmt.Sprintf("the contract of %s (authorize, then revoke)", v))
 	}
-	e.narrows, e.partnerThere = ports, nil
-	for i, it := range grant.items {
-		if grant.set[i] == it.managed {
-			e.partnerThere = append(e.partnerThere, it.managed)
+	// The one of the two that comes second narrows.
+	grantMayPrecede, revokeMayPrecede := p.ops[g].Call <= p.ops[r].Return, p.ops[r].Call <= p.ops[g].Return
+	if grantMayPrecede {
+		e.narrows, e.partnerThere = ports, nil
+		for i, it := range grant.items {
+			if grant.set[i] == it.managed {
+				e.partnerThere = append(e.partnerThere, it.managed)
+			}
 		}
 	}
-	if overlap := p.ops[g].Call <= p.ops[r].Return && p.ops[r].Call <= p.ops[g].Return; overlap || !v.AuthorizesFirst() {
+	if revokeMayPrecede && (grantMayPrecede || !v.AuthorizesFirst()) {
 		grant.narrows = append(slices.Clip(grant.narrows), ports...)
 		grant.partnerGone = append(grant.partnerGone, e.items...)
 	}

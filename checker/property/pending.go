@@ -22,11 +22,11 @@ func (p *problem) resolveOptional() {
 	}
 	p.optional = true
 	p.never = p.spare()
-	p.tighten()
-	over := p.lastReferences()
+	p.settle(p.tighten())
+	over, at := p.lastReferences(), map[traces.Instant]int32{}
 	for i := range len(p.ops) {
 		if p.ops[i].Optional && p.resolvable(i) {
-			p.resolve(i, over(i))
+			p.resolve(i, over(i), at)
 		}
 	}
 }
@@ -53,27 +53,36 @@ func (p *problem) samePort(on, off []int32) bool {
 	return true
 }
 
-// resolve decides what the call does once nothing refers to it any more, from over on.
-func (p *problem) resolve(i int, over traces.Instant) {
+// resolve decides what the call does once nothing refers to it any more, from over on. Calls that are decided for the same
+// instant come in a fixed order, which changes nothing: at is by instant the one before.
+func (p *problem) resolve(i int, over traces.Instant, at map[traces.Instant]int32) {
 	if over == traces.Forever {
 		return
 	}
 	o, e := &p.ops[i], &p.effects[i]
+	chain := func(instant traces.Instant, after []int32) []int32 {
+		after = slices.Clone(after)
+		if before, known := at[instant]; known {
+			after = append(after, before)
+		}
+		return after
+	}
 	helps := e.kind == grant || e.kind == turn && len(e.on) == 0
 	happens := helps != p.worst
 	switch {
 	case over < o.Call && happens:
 		o.Return, o.Optional = o.Call, false
 		e.unless = p.never
+		o.After = chain(o.Call, o.After)
+		at[o.Call] = int32(i)
 	case over < o.Call:
-		o.Return = o.Call
-		*e = effect{once: -1, unless: -1}
+		p.discard(i)
 	case happens:
 		// It takes effect until then, or at the latest then, but not twice.
 		o.Return = over
 		once := p.spare()
 		e.once, e.unless = once, once
-		p.push(orders.Operation{Call: over, Return: over, After: slices.Clone(o.After)}, *e, -1)
+		at[over] = int32(p.push(orders.Operation{Call: over, Return: over, After: chain(over, o.After)}, *e, -1))
 	default:
 		o.Return = over
 	}
@@ -86,6 +95,7 @@ func (p *problem) lastReferences() func(i int) traces.Instant {
 	for f := range last {
 		last[f] = traces.Beginning
 	}
+	narrowed := slices.Clone(last)
 	sets, mixed := map[int32]string{}, p.mixed()
 	for i := range p.ops {
 		if !p.ops[i].Optional || !p.resolvable(i) {
@@ -101,14 +111,45 @@ func (p *problem) lastReferences() func(i int) traces.Instant {
 			sets[f] = set
 		})
 	}
+	// A need ends when no rule opens its port any more. A grant that is there then keeps the port open, so that it does
+	// no harm that the need stays; but a revoke does more harm behind that instant than before it.
+	for n, at := range p.needsEnd() {
+		for f := range last {
+			if p.u.ports[n].managed.Has(int32(f)) {
+				narrowed[f] = max(narrowed[f], at)
+			}
+			if p.u.ports[n].needed.Has(int32(f)) {
+				last[f] = max(last[f], at)
+			}
+		}
+	}
 	return func(i int) traces.Instant {
 		over := traces.Beginning
 		for _, a := range p.ops[i].After {
 			over = max(over, p.ops[a].Return)
 		}
-		p.references(i, func(f int32) { over = max(over, last[f]) })
+		p.references(i, func(f int32) {
+			over = max(over, last[f])
+			if p.effects[i].kind == revoke {
+				over = max(over, narrowed[f])
+			}
+		})
 		return over
 	}
+}
+
+// needsEnd gives, by port, when the last operation that may end its need is over.
+func (p *problem) needsEnd() map[int]traces.Instant {
+	ends := map[int]traces.Instant{}
+	for i := range p.effects {
+		e := &p.effects[i]
+		for _, list := range [][]int{e.narrows, e.drops} {
+			for _, n := range list {
+				ends[n] = max(ends[n], p.ops[i].Return)
+			}
+		}
+	}
+	return ends
 }
 
 // references visits the facts that the operation depends on or changes.
@@ -130,23 +171,6 @@ func (p *problem) references(i int, visit func(f int32)) {
 				visit(f)
 			}
 		}
-	}
-	mask := func(s orders.State) {
-		for f := range p.u.facts {
-			if f < len(s)*64 && s.Has(int32(f)) {
-				visit(int32(f))
-			}
-		}
-	}
-	// Whether needs end depends on the rules that open their ports.
-	for _, list := range [][]int{e.narrows, e.drops} {
-		for _, n := range list {
-			mask(p.u.ports[n].managed)
-			mask(p.u.ports[n].needed)
-		}
-	}
-	if len(e.drops) > 0 {
-		mask(e.siblings)
 	}
 	if e.kind == empty {
 		for _, it := range p.u.rules {

@@ -24,6 +24,9 @@ type trail struct {
 	latest  []traces.Instant
 }
 
+// maxRounds bounds how often conclusions are drawn from conclusions; to stop early loses none of the orders.
+const maxRounds = 64
+
 // tighten draws the conclusions that the neighbours of an operation of unknown outcome allow, rule by rule. Three of
 // them, in which x is a rule, P such an operation that adds x (or removes it: the same with present and absent
 // exchanged), and D one that took effect for certain:
@@ -37,13 +40,14 @@ type trail struct {
 //     first that was called can stand for whichever it was: it took effect before D.
 //
 // Each conclusion narrows intervals, which may allow the next one.
-func (p *problem) tighten() {
+func (p *problem) tighten() []*trail {
+	p.toldBy = map[int]int{}
 	for i := range p.ops {
 		// Nobody waits for an operation that may yet take effect.
 		p.ops[i].After = slices.DeleteFunc(p.ops[i].After, func(a int32) bool { return p.ops[a].Optional })
 	}
 	trails := p.trails()
-	for again := true; again; {
+	for again, rounds := true, 0; again && rounds < maxRounds; rounds++ {
 		again = false
 		for _, t := range trails {
 			t.measure(p)
@@ -58,6 +62,7 @@ func (p *problem) tighten() {
 			p.effects[i].on = nil // a rule that nothing proves to have existed proves no need
 		}
 	}
+	return trails
 }
 
 // trails collects the touches of the rules of operations of unknown outcome.
@@ -75,12 +80,18 @@ func (p *problem) trails() []*trail {
 		}
 	}
 	for i := range p.ops {
-		p.touches(i, func(rule int32, t touch) {
+		add := func(rule int32, t touch) {
 			if l := byRule[rule]; l != nil {
 				t.op = i
 				l.touches = append(l.touches, t)
 			}
-		}, trails)
+		}
+		p.touches(i, add, trails)
+		p.references(i, func(f int32) {
+			if l := byRule[f]; l != nil && (len(l.touches) == 0 || l.touches[len(l.touches)-1].op != i) {
+				add(f, touch{})
+			}
+		})
 	}
 	for _, t := range trails {
 		slices.SortStableFunc(t.touches, func(a, b touch) int { return cmp.Compare(p.ops[a.op].Call, p.ops[b.op].Call) })
@@ -182,7 +193,7 @@ func (t touch) makes(v presence) bool {
 func (p *problem) postpone(t *trail, pending touch) (changed bool) {
 	i := pending.op
 	o := &p.ops[i]
-	if !o.Optional || pending.adds == pending.removes {
+	if !o.Optional || pending.adds == pending.removes || p.effects[i].kind == none {
 		return false
 	}
 	gives, finds := present, absent
@@ -228,6 +239,10 @@ func (p *problem) postpone(t *trail, pending touch) (changed bool) {
 			blocked = -1
 		}
 	}
+	if blocked >= 0 && !possible(p.ops[blocked].Call, o.Return, -1) {
+		p.discard(i)
+		return true
+	}
 	return changed
 }
 
@@ -235,6 +250,45 @@ func (p *problem) postpone(t *trail, pending touch) (changed bool) {
 func (p *problem) discard(i int) {
 	p.ops[i].Return = p.ops[i].Call
 	p.effects[i] = effect{once: -1, unless: -1}
+}
+
+// settle pins operations that took effect for certain, at an instant that only one other operation tells of: where nothing
+// else concerns their rules meanwhile, a grant does most harm when it comes as late as it can, and least at once; a revoke
+// the other way round.
+func (p *problem) settle(trails []*trail) {
+	ends := p.needsEnd()
+	for i, d := range p.toldBy {
+		o, e := &p.ops[i], &p.effects[i]
+		if e.kind != grant && e.kind != revoke || o.Optional {
+			continue
+		}
+		alone := true
+		for _, it := range e.items {
+			for _, t := range trails {
+				if t.rule != it {
+					continue
+				}
+				t.between(p, o.Call, o.Return, [2]int{i, d}, func(u touch) bool {
+					alone = alone && p.precedes(u.op, i)
+					return alone
+				})
+			}
+			for n, at := range ends {
+				alone = alone && (e.kind == grant || at < o.Call || !p.u.ports[n].managed.Has(it.managed))
+			}
+		}
+		switch {
+		case !alone:
+		case (e.kind == grant) == p.worst:
+			o.Call = max(o.Call, min(p.ops[d].Call, o.Return))
+		default:
+			at := o.Call
+			for _, a := range o.After {
+				at = max(at, p.ops[a].Return)
+			}
+			o.Return = min(o.Return, at)
+		}
+	}
 }
 
 // precedes reports whether a takes effect before b for certain, as far as one look tells.
@@ -287,6 +341,7 @@ func (p *problem) confirm(t *trail) (changed bool) {
 		}
 		o := &p.ops[first]
 		o.Optional, o.Return = false, min(o.Return, od.Return)
+		p.toldBy[first] = d.op
 		if !slices.Contains(od.After, int32(first)) {
 			od.After = append(slices.Clip(od.After), int32(first))
 		}
