@@ -145,6 +145,16 @@ func TestController(t *testing.T) {
 			}, nil},
 		},
 		{
+			name: "B03: nobody saw the answer to the authorize",
+			files: files{"history.ndjson": recorded(old.authorize("09:00:00", "31000-32000"), old.revoke("10:00:00", "31000-32000"),
+				old.authorize("10:00:05", "31000-32500").unanswered(), old.describe("10:06:00"), old.revoke("10:30:00", "31000-32500").fails("InvalidPermission.NotFound"))},
+			want: outcome{violated, violated, violated, holds, []string{
+				"never-empty violated 10:00:00.025 to 10:30:00.025 by revoke tcp 31000-32000",
+				"covered violated tcp 31000 10:00:00.025 to 10:30:00.025 by revoke tcp 31000-32000",
+				"covered violated tcp 32000 10:00:00.025 to 10:30:00.025 by revoke tcp 31000-32000",
+			}, nil},
+		},
+		{
 			name: "B03: the happy path is empty for 150 ms",
 			files: files{"history.ndjson": recorded(
 				old.authorize("10:00:00", "31000-32000"),

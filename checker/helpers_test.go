@@ -164,7 +164,6 @@ func (c call) answeredWith(ids ...string) call { c.granted = ids; return c }
 func (c call) byID(ids ...string) call         { c.ids = ids; return c }
 func (c call) withoutRequest() call            { c.unclear = true; return c }
 func (c call) listing() call                   { c.listed = true; return c }
-func (c call) named(op string) call            { c.op = op; return c }
 func (c call) to(id, s string) call {
 	c.updates = append(slices.Clip(c.updates), traces.RuleUpdate{ID: id, Permission: rule(s)})
 	return c

@@ -152,6 +152,9 @@ func (j *judgement) windowText(w *property.Window) string {
 	if w.Opener < 0 {
 		parts = append(parts, "open when the capture begins")
 	}
+	if w.Certain && w.Ended && w.Open {
+		parts = append(parts, "or still open when the capture ends")
+	}
 	for _, o := range w.Others {
 		parts = append(parts, "or opened by "+j.g.capture.Operations[o].ID)
 	}

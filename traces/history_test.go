@@ -263,7 +263,7 @@ func FuzzReadHistory(f *testing.F) {
 		f.Add(b.Bytes())
 	}
 	f.Add([]byte(header + `{"seq":1,"op":"x","call":"beginning","return":"forever","after":1}` + "\n{\"observation\":\"noted\"}\n\x00\xff"))
-	f.Add([]byte("{\"history\":\"v1\",\"\xff\":1}\n{\"op\":\"x\",\"call\":\"beginning\",\"\xff\":1}\n{\"op\":\"\",\"return\":\"beginning\"}\n"))
+	f.Add([]byte("{\"history\":\"v1\",\"\xff\":{\"a\":\"\xc8\"}}\n{\"op\":\"x\",\"call\":\"beginning\",\"\xff\":1}\n{\"op\":\"\",\"return\":\"beginning\"}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h := &traces.History{Inputs: []traces.Input{{}}}
 		if traces.ReadHistory(bytes.NewReader(text), h, 0) != nil {

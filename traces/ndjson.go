@@ -26,6 +26,9 @@ func ReadHistory(r io.Reader, h *History, input int) error {
 	header := true
 	for lines.Next() {
 		line := bytes.TrimSpace(lines.Bytes())
+		if !utf8.Valid(line) {
+			line = bytes.ToValidUTF8(line, []byte("\uFFFD")) // as encoding/json does with strings
+		}
 		switch {
 		case lines.TooLong() && header:
 			return ErrNoHistory
@@ -392,9 +395,6 @@ func eachField(object []byte, f func(name, value []byte) error) error {
 			name = []byte(s)
 		} else {
 			name = name[1 : len(name)-1]
-			if !utf8.Valid(name) {
-				name = bytes.ToValidUTF8(name, []byte("\uFFFD")) // as encoding/json does with strings
-			}
 		}
 		i = skipSpace(object, i)
 		if i >= len(object) || object[i] != ':' {
