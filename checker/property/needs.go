@@ -141,32 +141,19 @@ func (p *problem) bindings(events map[endpoints][]targetEvent) {
 // whose first call deregisters it was registered before. always says that the reason is given at the beginning
 // unless calls tell otherwise.
 func (p *problem) follow(events []targetEvent, reason int32, port int, always bool) bool {
-	// Within one second a controller deregisters before it registers (resource_manager.go, line 226 and below).
-	slices.SortStableFunc(events, func(a, b targetEvent) int {
-		x, y := &p.c.Operations[a.source], &p.c.Operations[b.source]
-		if c := cmp.Compare(x.Call, y.Call); c != 0 || a.register == b.register {
-			return c
-		}
-		if a.register {
-			return 1
-		}
-		return -1
-	})
+	events = p.sequence(events)
 	live := map[string]bool{}
-	initially := always
-	if len(events) > 0 && !events[0].register {
-		initially = true
-		met := map[string]bool{}
-		for _, e := range events {
-			for _, id := range e.ids {
-				if !e.register && !met[id] {
-					live[id] = true
-				}
-				met[id] = true
+	initially := always || len(events) > 0 && !events[0].register
+	met := map[string]bool{}
+	for _, e := range events {
+		for _, id := range e.ids {
+			if !e.register && !met[id] {
+				live[id] = true
 			}
+			met[id] = true
 		}
 	}
-	previous := -1
+	previous, previousSource := -1, -1
 	for n, e := range events {
 		op := &p.c.Operations[e.source]
 		ef := effect{kind: turn, once: -1, unless: -1}
@@ -184,7 +171,7 @@ func (p *problem) follow(events []targetEvent, reason int32, port int, always bo
 				delete(live, id)
 			}
 			next := n+1 < len(events) && events[n+1].register && p.c.Operations[events[n+1].source].Call <= op.Return
-			if len(live) > 0 || next {
+			if len(live) > 0 || next && !p.rulesChange(e.source, events[n+1].source) {
 				continue
 			}
 			ef.off = []int32{reason}
@@ -197,18 +184,105 @@ func (p *problem) follow(events []targetEvent, reason int32, port int, always bo
 			source = -1
 		}
 		i := p.push(o, ef, source)
-		p.targetCalls = append(p.targetCalls, targetCall{i, e.source, port, e.register})
+		p.targetCalls = append(p.targetCalls, targetCall{i, e.source, previousSource, port, e.register})
 		if !o.Optional {
-			previous = i
+			previous, previousSource = i, e.source
 		}
 	}
 	return initially
 }
 
-// targetCall links an operation of the problem to the call on targets that it came from.
+// targetCall links an operation of the problem to the call on targets that it came from, and to the call before that on
+// the same target group's targets (-1 for none).
 type targetCall struct {
-	op, source, port int
-	register         bool
+	op, source, previous, port int
+	register                   bool
+}
+
+// sequence puts calls on the targets of one target group into an order: that of their sources, and where these leave it
+// open, one in which nothing is deregistered before it is registered; then as within one reconcile, which deregisters
+// before it registers (resource_manager.go, line 226 and below).
+func (p *problem) sequence(events []targetEvent) []targetEvent {
+	left := slices.Clone(events)
+	call := func(e targetEvent) traces.Instant { return p.c.Operations[e.source].Call }
+	slices.SortStableFunc(left, func(a, b targetEvent) int {
+		if c := cmp.Compare(call(a), call(b)); c != 0 || a.register == b.register {
+			return c
+		}
+		if a.register {
+			return 1
+		}
+		return -1
+	})
+	live := map[string]bool{}
+	for n := range left {
+		// Whatever may come next began before any other was over.
+		rest, until := left[n:], traces.Forever
+		open := 0
+		for open < min(len(rest), mostOpen) && call(rest[open]) <= until {
+			until = min(until, p.c.Operations[rest[open].source].Return)
+			open++
+		}
+		next := -1
+		for i, e := range rest[:open] {
+			if slices.ContainsFunc(rest[:open], func(o targetEvent) bool { return p.callsInOrder(o.source, e.source) }) {
+				continue
+			}
+			if waits := waitsForRegistration(e, rest[:open], live); next < 0 || !waits {
+				next = i
+				if !waits {
+					break
+				}
+			}
+		}
+		next = max(next, 0)
+		e := rest[next]
+		copy(rest[1:next+1], rest[:next])
+		rest[0] = e
+		for _, id := range e.ids {
+			live[id] = e.register
+		}
+	}
+	return left
+}
+
+// mostOpen is how many calls on one target group's targets are compared for their order; more in one second are taken as
+// they come.
+const mostOpen = 32
+
+// waitsForRegistration reports whether the call deregisters a target that is not there, and that another one of the calls
+// that may come next registers.
+func waitsForRegistration(e targetEvent, open []targetEvent, live map[string]bool) bool {
+	return !e.register && slices.ContainsFunc(e.ids, func(id string) bool {
+		return !live[id] && slices.ContainsFunc(open, func(o targetEvent) bool { return o.register && slices.Contains(o.ids, id) })
+	})
+}
+
+// callsInOrder reports whether call a was over before call b began, by their times or by the order of their caller.
+func (p *problem) callsInOrder(a, b int) bool {
+	first := &p.c.Operations[a]
+	if first.Return < p.c.Operations[b].Call {
+		return true
+	}
+	for i := p.c.Operations[b].After; i >= 0 && p.c.Operations[i].Return >= first.Call; i = p.c.Operations[i].After {
+		if i == a {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesChange reports whether the group's rules may have changed between two calls.
+func (p *problem) rulesChange(from, to int) bool {
+	a, b := &p.c.Operations[from], &p.c.Operations[to]
+	first := p.since(a.Call.Add(-sameReconcile))
+	for i := first; i < len(p.c.Operations) && p.c.Operations[i].Call <= b.Return; i++ {
+		op := &p.c.Operations[i]
+		if changesRules(op.Op) && op.Outcome != traces.Failed && op.Return >= a.Call && !p.callsInOrder(i, from) && !p.callsInOrder(to, i) {
+			return true
+		}
+	}
+	return false
 }
 
 func shortTargetGroup(arn string) string {
@@ -374,14 +448,16 @@ func (p *problem) bindNeeds() {
 			continue
 		}
 		port := &p.u.ports[t.port]
-		first, _ := slices.BinarySearchFunc(p.c.Operations, op.Call.Add(-sameReconcile), func(o traces.Operation, at traces.Instant) int {
-			return cmp.Compare(o.Call, at)
-		})
+		first := p.since(op.Call.Add(-sameReconcile))
 		granted := -1
+		var revoked []int // indices in Capture.Operations
 		for i := first; i < len(p.c.Operations) && p.c.Operations[i].Call <= op.Return; i++ {
 			n, known := p.place(i)
 			if !known || second(&p.c.Operations[i]) > second(op) || p.c.Operations[i].Process != op.Process || p.effects[n].result != changed || p.ops[n].Optional {
 				continue
+			}
+			if p.callsInOrder(t.source, i) || t.previous >= 0 && !t.register && p.callsInOrder(i, t.previous) {
+				continue // of another reconcile
 			}
 			opens := func(it item) bool { return port.managed.Has(it.managed) }
 			switch {
@@ -390,15 +466,37 @@ func (p *problem) bindNeeds() {
 					granted = n
 				}
 			case !t.register && p.effects[n].kind == revoke && slices.ContainsFunc(p.effects[n].items, opens):
-				p.ops[t.op].Call = min(p.ops[t.op].Call, p.ops[n].Call)
-				p.ops[t.op].Return = max(p.ops[t.op].Call, min(p.ops[t.op].Return, p.ops[n].Return))
-				p.after(n, t.op, "the controller's order (a target is deregistered because its pod is gone)")
+				// A reconcile revokes once: of several it is the last.
+				revoked = slices.DeleteFunc(revoked, func(r int) bool { return p.callsInOrder(r, i) })
+				revoked = append(revoked, i)
 			}
+		}
+		for _, i := range revoked {
+			n, _ := p.place(i)
+			p.ops[t.op].Call = min(p.ops[t.op].Call, p.ops[n].Call)
+			p.ops[t.op].Return = max(p.ops[t.op].Call, min(p.ops[t.op].Return, p.ops[n].Return))
+			p.after(n, t.op, "the controller's order (a target is deregistered because its pod is gone)")
 		}
 		if granted >= 0 {
 			p.after(t.op, granted, "the controller's order (rules, then targets)")
 		}
 	}
+}
+
+func changesRules(call string) bool {
+	switch call {
+	case traces.RegisterTargets, traces.DeregisterTargets, traces.DescribeSecurityGroups, traces.DescribeSecurityGroupRules:
+		return false
+	}
+	return true
+}
+
+// since is the first operation of the capture whose interval begins at the instant or later.
+func (p *problem) since(at traces.Instant) int {
+	first, _ := slices.BinarySearchFunc(p.c.Operations, at, func(o traces.Operation, at traces.Instant) int {
+		return cmp.Compare(o.Call, at)
+	})
+	return first
 }
 
 // second is the whole second that people would give for a call.

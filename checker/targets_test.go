@@ -1,0 +1,53 @@
+package checker_test
+
+import "testing"
+
+// TestTargetsWithinOneSecond has calls on targets and rules whose times do not tell their order: what the calls name and
+// the order of the log's lines do.
+func TestTargetsWithinOneSecond(t *testing.T) {
+	briefly := []call{
+		cur.authorize("09:00:00", "80"),
+		cur.register("09:00:05", "web", "10.0.0.1:80"),
+		cur.register("10:00:00.1", "web", "10.0.0.2:80"),
+		cur.revoke("10:00:00.3", "80"),
+		cur.deregister("10:00:00.5", "web", "10.0.0.1:80", "10.0.0.2:80"),
+		cur.authorize("10:05:00", "80"),
+		cur.register("10:05:05", "web", "10.0.0.3:80"),
+	}
+	backAtOnce := []call{
+		cur.authorize("09:00:00", "80"),
+		cur.register("09:00:05", "web", "10.0.0.1:80"),
+		cur.revoke("10:00:00.1", "80"),
+		cur.deregister("10:00:00.2", "web", "10.0.0.1:80"),
+		cur.authorize("10:00:00.5", "80"),
+		cur.register("10:00:00.6", "web", "10.0.0.2:80"),
+		cur.revoke("10:00:00.8", "80"),
+		cur.deregister("10:00:00.9", "web", "10.0.0.2:80"),
+	}
+	emptied := []call{
+		cur.authorize("09:00:00", "80"),
+		cur.register("09:00:05", "web", "10.0.0.1:80"),
+		cur.revoke("10:00:00.1", "80"),
+		cur.register("10:00:00.2", "web", "10.0.0.2:80"),
+		cur.authorize("10:00:04.1", "80"),
+		cur.revoke("10:00:04.3", "80"),
+		cur.deregister("10:00:04.5", "web", "10.0.0.1:80", "10.0.0.2:80"),
+	}
+	for _, c := range []struct {
+		name  string
+		files files
+		want  string
+	}{
+		{"a pod that came and went within one second, by CloudTrail", files{"cloudtrail.json": trail(briefly...)}, holds},
+		{"the same by the log", files{"controller.log": logged(briefly...)}, holds},
+		{"the last pod is replaced within one second, and goes, by the log", files{"controller.log": logged(backAtOnce...)}, holds},
+		{"only the last revoke before a deregistration is of its reconcile", files{"controller.log": logged(emptied...)}, violated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := one(t, judge(t, c.files.load(t), nil))
+			if got := outcomeOf(g); got.NeverEmpty != c.want {
+				t.Errorf("never-empty %s, want %s: %v", got.NeverEmpty, c.want, got)
+			}
+		})
+	}
+}
