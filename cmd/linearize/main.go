@@ -87,6 +87,6 @@ is possible or unknown; 2 bad usage or input.`,
 			return &exitError{status: exitUsage}
 		},
 	}
-	root.AddCommand(newCheckCommand(), newExploreCommand(), newEvidenceCommand(), newConvertCommand())
+	root.AddCommand(newCheckCommand(), newExplainCommand(), newExploreCommand(), newEvidenceCommand(), newConvertCommand())
 	return root
 }

@@ -1,0 +1,118 @@
+package explain
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"linearize.example/model"
+	"linearize.example/traces"
+	"linearize.example/traces/capture"
+)
+
+// read prepares the only subject of a capture.
+func read(t *testing.T, name string) (*traces.History, *Subject) {
+	t.Helper()
+	path := filepath.Join("..", "..", "..", "testdata", "captures", filepath.FromSlash(name))
+	c, err := capture.Read(context.Background(), []string{path}, nil, capture.Options{Skew: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := traces.Merge(c.History, time.Second)
+	h.Operations = traces.ResolveRuleIDs(h.Operations, c.Snapshots)
+	return h, subject(t, h)
+}
+
+func subject(t *testing.T, h *traces.History) *Subject {
+	t.Helper()
+	list := Subjects(h, nil, nil, nil)
+	if len(list) != 1 {
+		t.Fatalf("%d subjects", len(list))
+	}
+	return list[0]
+}
+
+func explained(t *testing.T, s *Subject, design, env string, opt Options) *Result {
+	t.Helper()
+	d, err := model.DesignNamed(design)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := EnvironmentNamed(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Explain(context.Background(), s, d, e, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestCaptures(t *testing.T) {
+	for _, c := range []struct {
+		capture, design, environment string
+		want                         Verdict
+	}{
+		{"incident-2026-08-28", "v3.4.0", "fresh-reads", DoesNot},
+		{"incident-2026-08-28", "v3.4.0", "old-reads", Explains},
+		{"incident-2026-08-28", "v2.7.2", "old-reads", DoesNot},
+		{"incident-2026-08-28", "confirm-authorize", "old-reads", DoesNot},
+		{"incident-2026-08-28", "read-your-writes", "old-reads", DoesNot},
+		{"incident-2026-08-28", "all-ports", "old-reads", DoesNot},
+		{"real-run-incident", "v3.4.0", "fresh-reads", DoesNot},
+		{"real-run-incident", "v3.4.0", "old-reads", Explains},
+		{"real-run-incident", "v2.7.2", "old-reads", DoesNot},
+		{"real-run-incident", "confirm-authorize", "old-reads", DoesNot},
+		{"real-run-incident/history.ndjson", "v3.4.0", "fresh-reads", DoesNot},
+		{"real-run-incident/history.ndjson", "v3.4.0", "old-reads", Explains},
+		{"real-run-incident/history.ndjson", "v2.7.2", "old-reads", DoesNot},
+		{"real-run-incident/history.ndjson", "confirm-authorize", "old-reads", DoesNot},
+		{"real-run-incident/controller.log", "v3.4.0", "fresh-reads", DoesNot},
+		{"real-run-incident/controller.log", "v3.4.0", "old-reads", Explains},
+		{"real-run-control", "v3.4.0", "fresh-reads", Explains},
+		{"real-run-control", "v2.7.2", "old-reads", DoesNot},
+		{"real-run-control", "confirm-authorize", "old-reads", DoesNot},
+		{"real-run-control/history.ndjson", "v3.4.0", "fresh-reads", Explains},
+		{"real-run-control/history.ndjson", "v2.7.2", "old-reads", DoesNot},
+		{"real-run-restart", "v3.4.0", "fresh-reads", Explains},
+		{"real-run-restart", "v2.7.2", "old-reads", DoesNot},
+		{"real-run-restart/history.ndjson", "v3.4.0", "fresh-reads", Explains},
+		{"real-run-restart/history.ndjson", "v2.7.2", "old-reads", DoesNot},
+	} {
+		t.Run(strings.Join([]string{c.capture, c.design, c.environment}, " "), func(t *testing.T) {
+			_, s := read(t, c.capture)
+			if r := explained(t, s, c.design, c.environment, Options{}); r.Verdict != c.want {
+				t.Errorf("%s, want %s: %d of %d, then not %s: %s (%s)", r.Verdict, c.want, r.Done, r.Of, r.Stuck, r.Why, r.Bound)
+			}
+		})
+	}
+}
+
+// TestIncident finds what the report could not: two describes that were old, and the cache that kept the second.
+func TestIncident(t *testing.T) {
+	_, s := read(t, "incident-2026-08-28")
+	r := explained(t, s, "v3.4.0", "old-reads", Options{})
+	want := []string{
+		"the describe between 09:55:17 and 09:55:17 returned a version at least one change old",
+		"the describe between 09:55:17 and 09:55:18 returned a version at least one change old",
+		"what was decided before 09:56:01 rests on a stale cache: tcp 3000-3008, tcp 3000-8025 instead of tcp 3000-3008",
+		"the controller started anew between 09:56:02 and 10:35:48",
+	}
+	if diff := cmp.Diff(want, r.Facts); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+	seen := 0
+	for _, l := range r.Story {
+		if l.Seen {
+			seen++
+		}
+	}
+	if seen != 11 {
+		t.Errorf("the story shows %d of 11 operations", seen)
+	}
+}
