@@ -1,11 +1,15 @@
 #!/bin/sh
-# Runs TLC on every configuration and records what it says in docs/evidence/tlc.json; with file names as
-# arguments, only on those, and records nothing. TLA2TOOLS_JAR names the jar; without it the released one
-# is downloaded and checked.
+# Runs TLC on every configuration and records what it says in docs/evidence/tlc.json. TLA2TOOLS_JAR names
+# the jar; without it the released one is downloaded and checked.
+#   designs/tlc.sh            everything anew
+#   designs/tlc.sh -resume    only what has changed, or is not recorded yet
+#   designs/tlc.sh FILE...    these configurations, and record nothing
 set -eu
 cd "$(dirname "$0")/.."
-if [ $# -gt 0 ]; then
-    exec go run ./internal/tlcrun "$@"
-fi
-mkdir -p docs/evidence
-exec go run ./internal/tlcrun -o docs/evidence/tlc.json
+case "${1:-}" in
+"" | -*)
+    mkdir -p docs/evidence
+    exec go run ./internal/tlcrun -o docs/evidence/tlc.json "$@"
+    ;;
+*) exec go run ./internal/tlcrun "$@" ;;
+esac

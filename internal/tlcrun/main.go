@@ -5,7 +5,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,7 +32,9 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	out := flag.String("o", "", "write the record to this file; needs all configurations")
+	out := flag.String("o", "", "write the record to this file, after each configuration")
+	resume := flag.Bool("resume", false, "keep the results in that file whose specification and "+
+		"configuration have not changed")
 	workers := flag.Int("workers", 1, "workers of each TLC; with more than one, the depth and the "+
 		"counterexamples need not be the shortest")
 	jobs := flag.Int("jobs", 2, "how many TLCs at a time")
@@ -51,27 +54,23 @@ func run(ctx context.Context) error {
 	}
 	tlc := checker{jar: jar, heap: *heap, workers: *workers}
 	slices.Sort(files)
-	results, err := checkAll(ctx, tlc, files, *jobs)
-	if *out != "" {
-		err = errors.Join(err, writeRecord(*out, results))
+	record, err := newRecord(*out, *resume)
+	if err != nil {
+		return err
 	}
-	return err
+	return checkAll(ctx, tlc, files, *jobs, record)
 }
 
-// checkAll checks every file, prints a line for each, and returns the results in the order of files.
-// The error names the files whose verdict is not the expected one.
-func checkAll(ctx context.Context, tlc checker, files []string, jobs int) ([]Result, error) {
-	results := make([]Result, len(files))
+// checkAll checks every file that the record does not know yet, and prints a line for each. The error
+// names the files whose verdict is not the expected one.
+func checkAll(ctx context.Context, tlc checker, files []string, jobs int, record *Record) error {
 	failed := make([]error, len(files))
 	queue := make(chan int)
 	var wait sync.WaitGroup
 	for range jobs {
 		wait.Go(func() {
 			for i := range queue {
-				results[i], failed[i] = tlc.check(ctx, files[i])
-				if results[i].Verdict != "" {
-					fmt.Println(results[i])
-				}
+				failed[i] = checkOne(ctx, tlc, files[i], record)
 			}
 		})
 	}
@@ -80,85 +79,63 @@ func checkAll(ctx context.Context, tlc checker, files []string, jobs int) ([]Res
 	}
 	close(queue)
 	wait.Wait()
-	return results, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
-// Record is what docs/evidence/tlc.json holds.
-type Record struct {
-	Schema         string   `json:"schema"`
-	TLC            string   `json:"tlc"`
-	Date           string   `json:"date"`
-	Counts         string   `json:"counts"`
-	Configurations []Result `json:"configurations"`
-}
-
-const countsNote = "distinct, generated, depth and actions are of the complete reachable graph, explored with " +
-	"one worker and without the properties; generated counts the initial states and every step from every state, " +
-	"each choice of a step on its own; depth counts the states on the longest of the shortest paths; " +
-	"counterexample_steps is the length of the shortest counterexample of each property, found with one worker, " +
-	"the initial state not counted; probes have no counts."
-
-func writeRecord(path string, results []Result) error {
-	record := Record{
-		Schema: "linearize.tlc/v1",
-		Date:   time.Now().UTC().Format(time.DateOnly),
-		Counts: countsNote, Configurations: results,
+func checkOne(ctx context.Context, tlc checker, file string, record *Record) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", file, ctx.Err())
 	}
-	for _, r := range results {
-		if r.Verdict == "" {
-			return fmt.Errorf("%s is not written: %s has no verdict", path, r.File)
-		}
-		record.TLC = r.version
-	}
-	text, err := json.MarshalIndent(record, "", "  ")
+	m, err := readModel(file)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	result, known := record.find(m)
+	if !known {
+		if result, err = tlc.check(ctx, m); err != nil {
+			return err
+		}
+		fmt.Println(result)
+		if err := record.add(result); err != nil {
+			return err
+		}
+	}
+	if result.Verdict != m.config.Expect {
+		return fmt.Errorf("%s: TLC says %q, but the configuration expects %q: look at the "+
+			"counterexample, and correct one of them", file, result.Verdict, m.config.Expect)
+	}
+	return nil
 }
 
-// Result is what TLC said about one configuration.
-type Result struct {
-	File        string           `json:"file"`
-	Design      string           `json:"design"`
-	Environment string           `json:"environment"`
-	Probe       string           `json:"probe,omitempty"`
-	Verdict     string           `json:"verdict"` // as in the configuration's first line
-	Properties  []Property       `json:"properties"`
-	Distinct    int64            `json:"distinct,omitempty"`
-	Generated   int64            `json:"generated,omitempty"`
-	Depth       int              `json:"depth,omitempty"`
-	Actions     map[string]int64 `json:"actions,omitempty"` // steps generated, by action
-	version     string
-	spent       time.Duration
+// model is a configuration, read.
+type model struct {
+	file, text string
+	config     *tlccfg.Config
+	sum        string // SHA-256 of the specification and the configuration
 }
 
-// Property is one property's verdict.
-type Property struct {
-	Name    string `json:"name"`
-	Formula string `json:"formula"` // its name in spec.tla
-	Verdict string `json:"verdict"` // holds or violated
-	Steps   int    `json:"counterexample_steps,omitempty"`
-}
-
-func (r Result) String() string {
-	return fmt.Sprintf("%-60s %-45s %9d %9d %4d %6.1fs",
-		strings.TrimSuffix(filepath.Base(r.File), ".cfg"), r.Verdict, r.Distinct, r.Generated, r.Depth,
-		r.spent.Seconds())
-}
-
-// check runs TLC on one configuration, as often as it takes to judge every property of it.
-func (tlc checker) check(ctx context.Context, file string) (Result, error) {
-	start := time.Now()
+func readModel(file string) (model, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return Result{}, err
+		return model{}, err
+	}
+	spec, err := os.ReadFile("spec.tla")
+	if err != nil {
+		return model{}, err
 	}
 	config, err := tlccfg.Parse(file, text)
 	if err != nil {
-		return Result{}, err
+		return model{}, err
 	}
-	result := Result{File: filepath.ToSlash(file), Design: config.Design,
+	sum := sha256.Sum256(append(spec, text...))
+	return model{filepath.ToSlash(file), string(text), config, hex.EncodeToString(sum[:])}, nil
+}
+
+// check runs TLC on one configuration, as often as it takes to judge every property of it.
+func (tlc checker) check(ctx context.Context, m model) (Result, error) {
+	start := time.Now()
+	config := m.config
+	result := Result{File: m.file, SHA256: m.sum, Design: config.Design,
 		Environment: config.Environment, Probe: config.Probe}
 	var properties, sanity []string
 	for _, name := range config.Invariants {
@@ -168,18 +145,14 @@ func (tlc checker) check(ctx context.Context, file string) (Result, error) {
 			properties = append(properties, name)
 		}
 	}
-	if err := tlc.checkInvariants(ctx, &result, file, string(text), sanity, properties); err != nil {
+	if err := tlc.checkInvariants(ctx, &result, m.file, m.text, sanity, properties); err != nil {
 		return Result{}, err
 	}
-	if err := tlc.checkTemporal(ctx, &result, file, string(text), config.Properties); err != nil {
+	if err := tlc.checkTemporal(ctx, &result, m.file, m.text, config.Properties); err != nil {
 		return Result{}, err
 	}
 	result.Verdict = verdict(result.Properties)
 	result.spent = time.Since(start)
-	if result.Verdict != config.Expect {
-		return result, fmt.Errorf("%s: TLC says %q, but the configuration expects %q: look at "+
-			"the counterexample, and correct one of them", file, result.Verdict, config.Expect)
-	}
 	return result, nil
 }
 
