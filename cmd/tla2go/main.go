@@ -3,6 +3,13 @@
 //
 //	tla2go -package conform -o spec_gen.go spec.tla designs/v3.4.0.old-reads.cfg
 //
+// Generated code differs from TLC where TLA+ leaves a choice, and in its limits. CHOOSE takes the least of several
+// elements, in the order of package eval; TLC's order of strings and model values depends on where it met them first.
+// Functions are over at most engine.FunCap values, sequences have at most engine.SeqCap elements, sets are over at most
+// engine.SetBits different values; constants that need more are reported at the start. Sums are not checked for TLC's 32
+// bits; what is stored is checked against the type invariant. Temporal properties and fairness are named on standard error
+// and not checked.
+//
 // The configuration selects the specification and shows what types the constants have; any state predicate of the module
 // can be an invariant or a constraint later. The exit status is 1 when the module cannot be written, with file, line and
 // column of what is not supported, and 2 on wrong usage.

@@ -155,7 +155,10 @@ func Pow(a, b int) int {
 	}
 	n := 1
 	for range b {
-		n *= a
+		n = Int32(n * a)
+		if n == 0 || n == 1 {
+			break
+		}
 	}
 	return n
 }

@@ -1,9 +1,6 @@
 package tla
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // prec is the range of precedences of an operator; two operators whose ranges overlap need parentheses, unless
 // both are the same operator and it associates to the left.
@@ -502,13 +499,4 @@ func (p *parser) let(at At) Expr {
 var Standard = map[string]int{
 	"Cardinality": 1, "IsFiniteSet": 1, "Len": 1, "Append": 2, "Head": 1, "Tail": 1, "SubSeq": 3, "Seq": 1,
 	"SelectSeq": 2, "Nat": 0, "Int": 0, "BOOLEAN": 0, "STRING": 0, "Assert": 2, "Print": 2, "PrintT": 1,
-}
-
-// FieldNames returns the fields' names joined by commas, for messages.
-func FieldNames(fs []FieldExpr) string {
-	var names []string
-	for _, f := range fs {
-		names = append(names, f.Name)
-	}
-	return strings.Join(names, ", ")
 }

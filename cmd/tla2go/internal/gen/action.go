@@ -99,7 +99,7 @@ func (g *generator) test(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 	g.guard(p, g.condition(c, e), func(p path) { g.proceed(p, rest) })
 }
 
-// condition is boolean for a formula that may equate next values or leave variables unchanged.
+// condition is expr for a formula that may equate next values or leave variables unchanged.
 func (g *generator) condition(c *ctx, e tla.Expr) string {
 	switch e := e.(type) {
 	case *tla.Op:
@@ -122,7 +122,7 @@ func (g *generator) condition(c *ctx, e tla.Expr) string {
 			fail(e.Where(), "an action is tested after every variable has its value; this is not supported")
 		}
 	}
-	return g.boolean(c, e)
+	return g.expr(c, e)
 }
 
 // actionDef returns the definition of an operator of action level that e applies.
@@ -188,7 +188,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 	c = c.on(p)
 	if !p.ways && g.levelIn(c, e) <= eval.StateLevel {
 		if !g.branches(c, e) {
-			g.guard(p, g.boolean(c, e), func(p path) { g.proceed(p, rest) })
+			g.guard(p, g.expr(c, e), func(p path) { g.proceed(p, rest) })
 			return
 		}
 		if _, let := e.(*tla.Let); !let {
@@ -215,7 +215,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 		g.quantified(p, c, e, rest)
 	case *tla.If:
 		if p.ways || g.levelIn(c, e) > eval.StateLevel {
-			g.emit("if %s {", bare(g.boolean(c, e.Cond)))
+			g.emit("if %s {", bare(g.expr(c, e.Cond)))
 			g.step(p.nested(), c, e.Then, rest)
 			g.emit("} else {")
 			g.step(p.nested(), c, e.Else, rest)
@@ -226,7 +226,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 			if i > 0 {
 				g.buf.WriteString("} else ")
 			}
-			g.emit("if %s {", bare(g.boolean(c, a.Guard)))
+			g.emit("if %s {", bare(g.expr(c, a.Guard)))
 			g.step(p.nested(), c, a.Body, rest)
 		}
 		g.emit("} else {")
@@ -237,7 +237,7 @@ func (g *generator) step(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 		}
 		g.emit("}")
 	case *tla.Let:
-		g.let(c, e, func(c *ctx) { g.step(p, c, e.Body, rest) })
+		g.let(c, e.Defs, func(c *ctx) { g.step(p, c, e.Body, rest) })
 	case *tla.Ident, *tla.Call:
 		g.operator(p, c, e, rest)
 	case *tla.Op:
@@ -272,7 +272,7 @@ func (g *generator) quantified(p path, c *ctx, e *tla.Quant, rest *conjuncts) {
 		fail(e.Pos, "an action for all values is not supported in generated code")
 	}
 	if !g.branches(c, e.Body) {
-		g.guard(p, g.boolean(c, e), func(p path) { g.proceed(p, rest) })
+		g.guard(p, g.expr(c, e), func(p path) { g.proceed(p, rest) })
 		return
 	}
 	all, one := g.fresh("all"), g.fresh("one")
@@ -300,7 +300,7 @@ func (g *generator) operator(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 	}
 	if l := c.lookup(name); l != nil {
 		if l.def == nil || len(l.def.Params) > 0 && c.inst.Calls[e] == nil {
-			g.guard(p, g.boolean(c, e), func(p path) { g.proceed(p, rest) })
+			g.guard(p, g.expr(c, e), func(p path) { g.proceed(p, rest) })
 			return
 		}
 		if len(l.def.Params) > 0 {
@@ -315,7 +315,7 @@ func (g *generator) operator(p path, c *ctx, e tla.Expr, rest *conjuncts) {
 	}
 	x := c.inst.Calls[e]
 	if x == nil {
-		g.guard(p, g.boolean(c, e), func(p path) { g.proceed(p, rest) })
+		g.guard(p, g.expr(c, e), func(p path) { g.proceed(p, rest) })
 		return
 	}
 	action := !p.ways && g.p.Levels[name] == eval.ActionLevel && p.action == nil && !g.structuralAction(x.Def.Body)
@@ -457,7 +457,7 @@ func (g *generator) opStep(p path, c *ctx, e *tla.Op, rest *conjuncts) {
 		})
 		return
 	case "=>":
-		g.emit("if %s {", bare(g.boolean(c, e.Args[0])))
+		g.emit("if %s {", bare(g.expr(c, e.Args[0])))
 		g.step(p.nested(), c, e.Args[1], rest)
 		g.emit("} else {")
 		g.proceed(p.nested(), rest)

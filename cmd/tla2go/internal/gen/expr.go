@@ -84,9 +84,6 @@ func (g *generator) convert(code string, from, to *types.Type) string {
 	return code
 }
 
-// boolean writes a formula.
-func (g *generator) boolean(c *ctx, e tla.Expr) string { return g.expr(c, e) }
-
 // place writes an expression that Go can select from, and says whether its address can be taken.
 func (g *generator) place(c *ctx, e tla.Expr) (string, bool) {
 	switch e := e.(type) {
@@ -291,7 +288,7 @@ func (g *generator) expr(c *ctx, e tla.Expr) string {
 func (g *generator) chain(c *ctx, list []tla.Expr, op string) string {
 	var parts []string
 	for _, x := range list {
-		parts = append(parts, g.boolean(c, x))
+		parts = append(parts, g.expr(c, x))
 	}
 	return "(" + strings.Join(parts, op) + ")"
 }
@@ -393,7 +390,7 @@ func (g *generator) standard(c *ctx, e *tla.Call) string {
 			g.emit("%s := %s\nvar %s %s", s, seq(0), out, g.goType(t))
 			g.emit("for _, %s := range %s.E[:%s.N] {", x, s, s)
 			inner := c.bind(&local{name: l.Params[0].Name, expr: x, typ: t.Elem})
-			g.emit("if %s {\n%s = %s.Append(%s)\n}\n}\nreturn %s", g.boolean(inner, l.Body), out, out, x, out)
+			g.emit("if %s {\n%s = %s.Append(%s)\n}\n}\nreturn %s", g.expr(inner, l.Body), out, out, x, out)
 		})
 	}
 	fail(e.Pos, "%s is not supported in generated code", e.Name)
@@ -407,11 +404,11 @@ func (g *generator) op(c *ctx, e *tla.Op) string {
 		code, _ := g.prime(c, e)
 		return code
 	case "~":
-		return not(g.boolean(c, e.Args[0]))
+		return not(g.expr(c, e.Args[0]))
 	case "=>":
-		return "(" + not(g.boolean(c, e.Args[0])) + " || " + g.boolean(c, e.Args[1]) + ")"
+		return "(" + not(g.expr(c, e.Args[0])) + " || " + g.expr(c, e.Args[1]) + ")"
 	case "<=>":
-		return "(" + g.boolean(c, e.Args[0]) + " == " + g.boolean(c, e.Args[1]) + ")"
+		return "(" + g.expr(c, e.Args[0]) + " == " + g.expr(c, e.Args[1]) + ")"
 	case "=":
 		return g.equal(c, e.Args[0], e.Args[1])
 	case "#":
@@ -435,8 +432,10 @@ func (g *generator) op(c *ctx, e *tla.Op) string {
 		return g.set(c, e)
 	case "<", ">", "<=", ">=":
 		return "(" + arg(0) + " " + e.Name + " " + arg(1) + ")"
-	case "+", "*":
-		return "(" + arg(0) + " " + e.Name + " " + arg(1) + ")"
+	case "+":
+		return "(" + arg(0) + " + " + arg(1) + ")"
+	case "*":
+		return "engine.Int32(" + arg(0) + " * " + arg(1) + ")"
 	case "-":
 		if len(e.Args) == 1 {
 			return "(-" + arg(0) + ")"
@@ -483,13 +482,13 @@ func (g *generator) equal(c *ctx, a, b tla.Expr) string {
 func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 	switch e := e.(type) {
 	case *tla.If:
-		g.emit("if %s {", bare(g.boolean(c, e.Cond)))
+		g.emit("if %s {", bare(g.expr(c, e.Cond)))
 		g.ret(c, e.Then, want)
 		g.emit("}")
 		g.ret(c, e.Else, want)
 	case *tla.Case:
 		for _, a := range e.Arms {
-			g.emit("if %s {", bare(g.boolean(c, a.Guard)))
+			g.emit("if %s {", bare(g.expr(c, a.Guard)))
 			g.ret(c, a.Body, want)
 			g.emit("}")
 		}
@@ -499,31 +498,27 @@ func (g *generator) ret(c *ctx, e tla.Expr, want *types.Type) {
 			g.emit("panic(engine.Failure{Msg: %q})", where(e.Pos)+": CASE: no guard holds, and there is no OTHER")
 		}
 	case *tla.Let:
-		g.let(c, e, func(c *ctx) { g.ret(c, e.Body, want) }, e.Body)
+		g.let(c, e.Defs, func(c *ctx) { g.ret(c, e.Body, want) })
 	case *tla.Quant:
 		g.loops(c, e.Bounds, func(c *ctx) {
 			if e.Exists {
-				g.emit("if %s {\nreturn true\n}", bare(g.boolean(c, e.Body)))
+				g.emit("if %s {\nreturn true\n}", bare(g.expr(c, e.Body)))
 			} else {
-				g.emit("if %s {\nreturn false\n}", bare(not(g.boolean(c, e.Body))))
+				g.emit("if %s {\nreturn false\n}", bare(not(g.expr(c, e.Body))))
 			}
 		})
 		g.emit("return %v", !e.Exists)
 	case *tla.Choose:
 		g.iterate(c, e.Bound.Set, e.Bound, func(c *ctx, elem string) {
-			g.emit("if %s {\nreturn %s\n}", bare(g.boolean(c, e.Body)), g.convert(elem, c.typeOf(e.Bound.Set).Elem, want))
+			g.emit("if %s {\nreturn %s\n}", bare(g.expr(c, e.Body)), g.convert(elem, c.typeOf(e.Bound.Set).Elem, want))
 		})
 		g.emit("panic(engine.Failure{Msg: %q})", where(e.Pos)+": CHOOSE: no element satisfies the predicate")
 	case *tla.Filter:
 		t := c.typeOf(e)
-		if code, ok := g.setParts(c, e); ok {
-			g.emit("return %s", code)
-			return
-		}
 		out := g.fresh("set")
 		g.emit("var %s %s", out, g.goType(t))
 		g.iterate(c, e.Bound.Set, e.Bound, func(c *ctx, elem string) {
-			g.emit("if %s {", bare(g.boolean(c, e.Pred)))
+			g.emit("if %s {", bare(g.expr(c, e.Pred)))
 			g.add(t, out, elem)
 			g.emit("}")
 		})
@@ -613,11 +608,7 @@ func domText(e tla.Expr) string {
 }
 
 // let writes a LET's definitions as local variables and functions and continues with what follows.
-func (g *generator) let(c *ctx, e *tla.Let, body func(*ctx), parts ...tla.Expr) {
-	g.letFrom(c, e.Defs, body)
-}
-
-func (g *generator) letFrom(c *ctx, defs []*tla.Def, body func(*ctx)) {
+func (g *generator) let(c *ctx, defs []*tla.Def, body func(*ctx)) {
 	if len(defs) == 0 {
 		body(c)
 		return
@@ -628,14 +619,14 @@ func (g *generator) letFrom(c *ctx, defs []*tla.Def, body func(*ctx)) {
 		for _, x := range c.inst.Lets[d] {
 			g.localFunction(inner, x)
 		}
-		g.letFrom(inner, defs[1:], body)
+		g.let(inner, defs[1:], body)
 		return
 	}
 	t := c.typeOf(d.Body)
 	l := &local{name: d.Name, typ: t, def: d, in: c}
 	if g.levelIn(c, d.Body) > eval.StateLevel {
 		// An action: it is expanded where it is used.
-		g.letFrom(c.bind(l), defs[1:], body)
+		g.let(c.bind(l), defs[1:], body)
 		return
 	}
 	name := g.fresh(d.Name)
@@ -659,7 +650,7 @@ func (g *generator) letFrom(c *ctx, defs []*tla.Def, body func(*ctx)) {
 	} else {
 		decl = name + " := " + g.expr(c, d.Body)
 	}
-	rest := g.capture(func() { g.letFrom(c.bind(l), defs[1:], body) })
+	rest := g.capture(func() { g.let(c.bind(l), defs[1:], body) })
 	if mentions(rest, name) {
 		g.emit("%s", decl)
 	}

@@ -82,7 +82,7 @@ func (g *generator) putExpr(n *node, off, cur string, c *ctx, e tla.Expr) {
 	case *tla.If:
 		then := g.capture(func() { g.putExpr(n, off, cur, c, e.Then) })
 		els := g.capture(func() { g.putExpr(n, off, cur, c, e.Else) })
-		cond := g.boolean(c, e.Cond)
+		cond := g.expr(c, e.Cond)
 		switch {
 		case then == "" && els == "":
 		case then == "":
@@ -95,7 +95,7 @@ func (g *generator) putExpr(n *node, off, cur string, c *ctx, e tla.Expr) {
 		return
 	case *tla.Let:
 		g.emit("{")
-		g.let(c, e, func(c *ctx) { g.putExpr(n, off, cur, c, e.Body) })
+		g.let(c, e.Defs, func(c *ctx) { g.putExpr(n, off, cur, c, e.Body) })
 		g.emit("}")
 		return
 	case *tla.Case:
@@ -103,7 +103,7 @@ func (g *generator) putExpr(n *node, off, cur string, c *ctx, e tla.Expr) {
 			if i > 0 {
 				g.buf.WriteString("} else ")
 			}
-			g.emit("if %s {", bare(g.boolean(c, a.Guard)))
+			g.emit("if %s {", bare(g.expr(c, a.Guard)))
 			g.putExpr(n, off, cur, c, a.Body)
 		}
 		g.emit("} else {")

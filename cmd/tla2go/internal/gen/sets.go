@@ -150,7 +150,7 @@ func (g *generator) each(c *ctx, e tla.Expr, name string, body func() string) {
 			} else {
 				inner = inner.bind(&local{name: x.Bound.Names[0], expr: name, typ: et, tag: g.tagOfSet(c, x.Bound.Set)})
 			}
-			return "if " + bare(g.boolean(inner, x.Pred)) + " {\n" + body() + "}\n"
+			return "if " + bare(g.expr(inner, x.Pred)) + " {\n" + body() + "}\n"
 		})
 		return
 	case *tla.Cross:
@@ -189,10 +189,6 @@ func (g *generator) each(c *ctx, e tla.Expr, name string, body func() string) {
 	m := g.fresh("rest")
 	inner := body()
 	pop := name + " := " + g.element(elem, m+".Pop()")
-	if elem.Kind == types.Atom || elem.Kind == types.Int {
-		g.emit("for %s := %s; %s.Some(); {\n%s\n%s}", m, code, m, pop, use(inner))
-		return
-	}
 	g.emit("for %s := %s; %s.Some(); {\n%s\n%s}", m, code, m, pop, use(inner))
 }
 
@@ -287,9 +283,6 @@ func (g *generator) set(c *ctx, e tla.Expr) string {
 			return g.set(c, x.Args[0]) + ".Subsets()"
 		}
 	}
-	if code, ok := g.setParts(c, e); ok {
-		return code
-	}
 	switch e.(type) {
 	case *tla.Cross, *tla.RecSet:
 		return g.closure(t, func() {
@@ -323,9 +316,6 @@ func (g *generator) sub(c *ctx, e tla.Expr, t *types.Type) string {
 	}
 	return g.set(c, e)
 }
-
-// setParts is a hook for sets that need no loop.
-func (g *generator) setParts(c *ctx, e tla.Expr) (string, bool) { return "", false }
 
 // memo writes the use of a definition whose set is kept while the state is current.
 func (g *generator) memo(c *ctx, e *tla.Ident) string {
@@ -450,7 +440,7 @@ func (g *generator) member(x string, t *types.Type, c *ctx, e tla.Expr) string {
 		} else {
 			inner = inner.bind(&local{name: s.Bound.Names[0], expr: x, typ: t, tag: g.tagOfSet(c, s.Bound.Set)})
 		}
-		return "(" + g.member(x, t, c, s.Bound.Set) + " && " + g.boolean(inner, s.Pred) + ")"
+		return "(" + g.member(x, t, c, s.Bound.Set) + " && " + g.expr(inner, s.Pred) + ")"
 	case *tla.Call:
 		if s.Name == "Seq" && c.inst.Calls[s] == nil {
 			y := g.fresh("y")

@@ -158,7 +158,7 @@ func (c *Checker) up() {
 func (c *Checker) flip(x int) {
 	ways := 0
 	for k, end := 0, c.k.max; k <= end; k++ {
-		if (2 * k) != c.s.n {
+		if engine.Int32(2*k) != c.s.n {
 			continue
 		}
 		ways++
@@ -183,7 +183,7 @@ func (c *Checker) flip(x int) {
 		}
 		n := c.out.Begin()
 		c.at.set.PutSet(n, c.at.set.Off, setNext)
-		c.at.n.PutInt(n, c.at.n.Off, engine.Mod(((c.s.n*3)-1), (c.k.max+1)))
+		c.at.n.PutInt(n, c.at.n.Off, engine.Mod((engine.Int32(c.s.n*3)-1), (c.k.max+1)))
 		c.putF(n, c.at.f.Off, &fNext)
 		c.out.Commit(1)
 	}
@@ -483,7 +483,7 @@ func (c *Checker) all() {
 // Even == \E k \in 0..Max : 2 * k = n
 func (c *Checker) even() bool {
 	for k, end := 0, c.k.max; k <= end; k++ {
-		if (2 * k) == c.s.n {
+		if engine.Int32(2*k) == c.s.n {
 			return true
 		}
 	}
