@@ -244,12 +244,29 @@ func (d *Driver) Begin(w []uint64, rules engine.Set, computed []engine.Atom, tra
 	d.putCheckpoint(w, d.at.checkpoint.Off, &pods)
 }
 
+// Rename numbers the identities of each binding's pods in the order in which they are met, for nothing but their equality
+// matters, and forgets faults and what only properties look at. A new pod gets a number of its own.
+func (d *Driver) Rename(w []uint64) { d.rename(w, 0, func(int, bool) {}) }
+
 // Canonical rewrites a state so that states that differ in names only are equal. The identities of a binding's pods are
 // numbered in the order in which they are met, for nothing but their equality matters, and of a binding that is not watched
 // they are forgotten between reconciles: with deferred reconciles, pods that come and pods that go, any reconcile can be had
 // from any of them; for the same reason the checkpoint of a watched one is. What only properties look at is cleared. Born becomes the number of identities that a state can hold; a
 // new pod gets the next.
 func (d *Driver) Canonical(w []uint64, watched engine.Set, faults int) {
+	d.rename(w, faults, func(i int, busy bool) {
+		switch {
+		case busy:
+		case !watched.Has(i + 1):
+			d.s.pods[i], d.s.registered[i], d.s.checkpoint[i] = 1, 1, 1
+		default:
+			d.s.checkpoint[i] = d.s.pods[i]
+		}
+	})
+}
+
+// rename numbers pods anew; forget is then called for each binding, counted from 0, with whether a worker is at it.
+func (d *Driver) rename(w []uint64, faults int, forget func(i int, busy bool)) {
 	d.Load(w)
 	c := d.Checker
 	born := 3
@@ -288,13 +305,7 @@ func (d *Driver) Canonical(w []uint64, watched engine.Set, faults int) {
 				}
 			}
 		}
-		switch {
-		case busy:
-		case !watched.Has(i + 1):
-			c.s.pods[i], c.s.registered[i], c.s.checkpoint[i] = 1, 1, 1
-		default:
-			c.s.checkpoint[i] = c.s.pods[i]
-		}
+		forget(i, busy)
 	}
 	c.putPods(w, c.at.pods.Off, &c.s.pods)
 	c.putRegistered(w, c.at.registered.Off, &c.s.registered)
