@@ -250,3 +250,40 @@ func TestFingerprintOfOneWordIsABijection(t *testing.T) {
 		}
 	}
 }
+
+// The arithmetic is the interpreter's.
+func TestArithmetic(t *testing.T) {
+	m, err := NewModel(boxProgram(), boxConstants())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for op, f := range map[string]func(a, b int) int{`\div`: FloorDiv, "%": Mod, "^": Pow} {
+		for a := -3; a <= 3; a++ {
+			for b := 1; b <= 4; b++ {
+				e := &tla.Op{Name: op, Args: []tla.Expr{&tla.Num{Value: a}, &tla.Num{Value: b}}}
+				want, err := m.ev.Eval(e, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := f(a, b); eval.Int(got) != want {
+					t.Errorf("%d %s %d is %d, want %s", a, op, b, got, want)
+				}
+			}
+		}
+	}
+}
+
+// After the first states have grown the buffers, a successor costs no allocation.
+func TestOutReusesItsMemory(t *testing.T) {
+	o := &Out{Cur: []uint64{1, 2, 3}}
+	n := testing.AllocsPerRun(100, func() {
+		o.Reset()
+		for range 50 {
+			Put(o.Begin(), 5, 30, 7)
+			o.Commit(1)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations for 50 successors", n)
+	}
+}

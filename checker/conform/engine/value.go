@@ -156,9 +156,6 @@ func Pow(a, b int) int {
 	n := 1
 	for range b {
 		n = Int32(n * a)
-		if n == 0 || n == 1 {
-			break
-		}
 	}
 	return n
 }
