@@ -471,8 +471,8 @@ func (p *problem) bindNeeds() {
 				revoked = append(revoked, i)
 			}
 		}
-		for _, i := range revoked {
-			n, _ := p.place(i)
+		if len(revoked) == 1 { // of several nobody knows which
+			n, _ := p.place(revoked[0])
 			p.ops[t.op].Call = min(p.ops[t.op].Call, p.ops[n].Call)
 			p.ops[t.op].Return = max(p.ops[t.op].Call, min(p.ops[t.op].Return, p.ops[n].Return))
 			p.after(n, t.op, "the controller's order (a target is deregistered because its pod is gone)")
