@@ -170,3 +170,31 @@ func TestPublicNames(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A worker of an old leader registers the pod that it saw. The live one, which the new leader has
+// registered meanwhile, stays.
+func TestRegisterKeepsALiveTarget(t *testing.T) {
+	c := DefaultConstants(designs[0])
+	c.Procs, c.LeaderChanges, c.MaxFaults = 2, true, 1
+	s, err := NewSystem(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, registered := range []uint8{1, 2} {
+		st := s.Initial()[0]
+		st.Pods[0], st.Born, st.Registered[0] = 2, 2, registered
+		st.Worker[0][0] = Worker[Bits]{Step: RegisterStep, TGB: 1, Pod: 1}
+		found := false
+		s.Next(&st, func(e Event, next *State) {
+			if e.Action == Register {
+				found = true
+				if next.Registered[0] != registered || next.Checkpoint[0] != 1 {
+					t.Errorf("registered %d, then %d; checkpoint %d", registered, next.Registered[0], next.Checkpoint[0])
+				}
+			}
+		})
+		if !found {
+			t.Error("the worker does not register")
+		}
+	}
+}
