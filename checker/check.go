@@ -123,9 +123,7 @@ type prepared struct {
 
 // group is one group's part of the capture.
 type group struct {
-	capture property.Capture
-	// whole maps its operations to those of the merged history.
-	whole        []int
+	capture      property.Capture
 	observations []traces.Observation
 }
 
@@ -304,6 +302,7 @@ func (p *prepared) split() {
 		byID[g.capture.Group] = g
 	}
 	groupsOf := p.targetsTo(byID)
+	kept := map[*group][]int{}
 	for i := range ops {
 		op := &ops[i]
 		var to []*group
@@ -314,13 +313,12 @@ func (p *prepared) split() {
 			to = []*group{byID[op.Group]}
 		}
 		for _, g := range to {
-			g.capture.Operations = append(g.capture.Operations, *op)
-			g.whole = append(g.whole, i)
+			kept[g] = append(kept[g], i)
 		}
 	}
 	for _, g := range p.groups {
-		for n := range g.capture.Operations {
-			g.capture.Operations[n].After = nearest(ops, g.whole, g.whole[n])
+		if g.capture.Operations = ops; len(kept[g]) < len(ops) {
+			g.capture.Operations = pick(ops, kept[g])
 		}
 	}
 	for _, ob := range p.history.Observations {

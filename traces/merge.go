@@ -20,7 +20,8 @@ const (
 // is the intersection of the sources' intervals, its result what any of them knows. Two records of sources of
 // different kinds are of one call when they name the same call, group, rules or targets, their results agree, and their
 // intervals meet, by at most tolerance apart; records of one kind never are, unless they are equal to the letter, as
-// those of a file that was given twice. Processes that share a call become one process.
+// those of a file that was given twice. Processes that share a call become one process. The new history shares with h what
+// did not have to change.
 func Merge(h *History, tolerance time.Duration) *History {
 	if len(h.Inputs) == 1 {
 		return sortedCopy(h, tolerance)
@@ -279,9 +280,27 @@ func (m *merger) root(p string) string {
 	return p
 }
 
+// inOrder reports whether the operations need no change, so that a long history need not be copied.
+func (m *merger) inOrder() bool {
+	ops := m.h.Operations
+	for i := range ops {
+		op := &ops[i]
+		if i > 0 && cmp.Or(cmp.Compare(ops[i-1].Call, op.Call), cmp.Compare(ops[i-1].Return, op.Return)) > 0 ||
+			op.After >= i || op.After >= 0 && ops[op.After].Call > op.Return || m.class(op) == 2 {
+			return false
+		}
+	}
+	return true
+}
+
 // sortedCopy is Merge for a single input, of which no two records can be of one call.
 func sortedCopy(h *History, tolerance time.Duration) *History {
 	m := merger{h: h, processes: map[string]string{}}
+	if m.inOrder() {
+		m.out = History{Operations: h.Operations, Inputs: slices.Clone(h.Inputs), Header: h.Header}
+		m.observations()
+		return &m.out
+	}
 	m.out = History{Operations: slices.Clone(h.Operations), Inputs: slices.Clone(h.Inputs), Header: h.Header}
 	m.to = make([]int, len(h.Operations))
 	for i := range m.to {

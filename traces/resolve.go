@@ -5,7 +5,8 @@ import "slices"
 // ResolveRuleIDs returns the operations, which are in the order of Merge, with rule ids replaced by the permissions
 // that they stand for: those that an earlier answer gave, or a snapshot. A revoke or a description by id gets
 // Permissions, an update gets in Revoked what the rules were before. A successful revoke whose answer lists what it revoked gets in Unknown
-// what it was asked for and did not revoke. Calls whose ids nobody explains become Unclear. The input is not changed.
+// what it was asked for and did not revoke. Calls whose ids nobody explains become Unclear. The input is not changed; it is
+// returned itself where nothing has to be resolved.
 func ResolveRuleIDs(ops []Operation, snapshots []Snapshot) []Operation {
 	ids := map[string]Permission{}
 	for _, s := range snapshots {
@@ -15,22 +16,28 @@ func ResolveRuleIDs(ops []Operation, snapshots []Snapshot) []Operation {
 			}
 		}
 	}
-	out := slices.Clone(ops)
-	for i := range out {
+	out := ops
+	for i := range ops {
 		op := &out[i]
 		if op.Outcome == Failed && len(op.RuleIDs) == 0 {
 			continue
+		}
+		if len(out) > 0 && &out[0] == &ops[0] && op.unresolved() {
+			out = slices.Clone(ops)
+			op = &out[i]
 		}
 		switch op.Op {
 		case AuthorizeSecurityGroupIngress:
 			for _, g := range op.Granted {
 				ids[g.ID] = g.Permission
 			}
-			if len(op.Permissions) == 0 {
+			if len(op.Permissions) == 0 && len(op.Granted) > 0 {
 				op.Permissions = permissionsOf(op.Granted)
 			}
 		case RevokeSecurityGroupIngress:
-			resolveRevoke(op, ids)
+			if op.unresolved() {
+				resolveRevoke(op, ids)
+			}
 		case UpdateSecurityGroupRuleDescriptionsIngress:
 			// By id it names no rule, only the description that it shall have.
 			for _, u := range op.Updates {
@@ -61,6 +68,19 @@ func ResolveRuleIDs(ops []Operation, snapshots []Snapshot) []Operation {
 		}
 	}
 	return out
+}
+
+// unresolved reports whether something of the operation may have to be taken from its answer, or from ids.
+func (op *Operation) unresolved() bool {
+	switch op.Op {
+	case AuthorizeSecurityGroupIngress:
+		return len(op.Permissions) == 0 && len(op.Granted) > 0
+	case RevokeSecurityGroupIngress:
+		return len(op.Permissions) == 0 || len(op.Revoked) > 0
+	case ModifySecurityGroupRules:
+		return true
+	}
+	return len(op.Updates) > 0
 }
 
 func resolveRevoke(op *Operation, ids map[string]Permission) {
