@@ -99,7 +99,7 @@ func everyConfiguration(t *testing.T) map[string]explored {
 func (x explored) violations() []string {
 	out := violated(x.result, x.config.Invariants)
 	for _, p := range x.config.Properties {
-		if x.result.Reason == explore.Complete && x.system.EventuallyViolated(x.result, p) {
+		if x.result.Reason == explore.Complete && x.system.EventuallyViolated(x.result, p) != nil {
 			out = append(out, p)
 		}
 	}

@@ -1,6 +1,10 @@
 package model
 
-import "linearize.example/model/explore"
+import (
+	"slices"
+
+	"linearize.example/model/explore"
+)
 
 // eventual are the temporal properties of spec.tla, each of the form []<>P: P is true again and again.
 var eventual = map[string]func(*System, *State) bool{
@@ -56,13 +60,15 @@ type liveGraph struct {
 	strong  uint64
 }
 
-// EventuallyViolated reports whether some fair run of an explored system keeps a temporal property
-// false for ever. The exploration must be complete, and the property one that Eventual knows.
+// EventuallyViolated looks for a fair run of an explored system that keeps a temporal property false for
+// ever. It returns the shortest path to a state from which such a run need not leave the states where
+// the property is false, or nil when there is none. The exploration must be complete, and the property
+// one that Eventual knows.
 //
 // A run that does so ends in a set of states, connected in both directions, where the property is
 // false. It is fair if it takes a step of every class that is always enabled there (weak fairness), and
 // of every strongly fair class that is ever enabled there. Standing still is allowed, as TLA+ has it.
-func (s *System) EventuallyViolated(r *explore.Result, property string) bool {
+func (s *System) EventuallyViolated(r *explore.Result, property string) []explore.Step {
 	holds := eventual[property]
 	f := &fairness{System: s, strong: 1<<(2*maxProcs*maxTGBs) - 1}
 	g := liveGraph{strong: f.strong}
@@ -96,11 +102,16 @@ func (s *System) EventuallyViolated(r *explore.Result, property string) bool {
 	for i := range all {
 		all[i] = int32(i)
 	}
-	return g.fairWithin(all)
+	stays := g.fairWithin(all)
+	if stays == nil {
+		return nil
+	}
+	first := s.Pack(&states[slices.Min(stays)])
+	return r.Find(func(packed explore.State) bool { return packed == first })
 }
 
-// fairWithin reports whether a fair run can stay inside some of the given states for ever.
-func (g *liveGraph) fairWithin(states []int32) bool {
+// fairWithin returns some of the given states inside which a fair run can stay for ever, or nil.
+func (g *liveGraph) fairWithin(states []int32) []int32 {
 	for _, component := range g.components(states) {
 		member := map[int32]bool{}
 		for _, v := range component {
@@ -121,7 +132,7 @@ func (g *liveGraph) fairWithin(states []int32) bool {
 		}
 		starved := ever & g.strong &^ taken
 		if starved == 0 {
-			return true
+			return component
 		}
 		// A fair run avoids the states that enable a starved class.
 		var rest []int32
@@ -130,11 +141,11 @@ func (g *liveGraph) fairWithin(states []int32) bool {
 				rest = append(rest, v)
 			}
 		}
-		if len(rest) > 0 && g.fairWithin(rest) {
-			return true
+		if stays := g.fairWithin(rest); stays != nil {
+			return stays
 		}
 	}
-	return false
+	return nil
 }
 
 // components returns the strongly connected components of the graph on the given states (Tarjan's

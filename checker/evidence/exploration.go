@@ -95,8 +95,12 @@ func (e *Exploration) Run(ctx context.Context, bounds explore.Options) (Outcome,
 		return o, nil
 	}
 	for _, p := range e.eventual {
-		if e.through == "" && e.system.EventuallyViolated(r, p) {
-			o.Verdict, o.Violated = "violated", model.PublicName(p)
+		if e.through != "" {
+			break // the runs that end with the calls stay where they are
+		}
+		if path := e.system.EventuallyViolated(r, p); path != nil {
+			story := Tell(e.system, path)
+			o.Verdict, o.Violated, o.Steps, o.Story = "violated", model.PublicName(p), len(path)-1, &story
 			return o, nil
 		}
 	}
@@ -110,8 +114,8 @@ var meanings = map[string]string{
 	"reachable":           "the port of a live, registered target is inside no rule at all",
 	"tight":               "everything has settled, and a managed rule is left that nobody wants",
 	"repair-bound":        "the rules were not repaired within the bound",
-	"eventually-repaired": "some fair run leaves the rules broken for ever",
-	"eventually-tight":    "some fair run leaves a rule for ever that nobody wants",
+	"eventually-repaired": "from here on, a fair run can leave the rules broken for ever",
+	"eventually-tight":    "from here on, a fair run can leave a rule for ever that nobody wants",
 }
 
 // Text tells the outcome to people.
@@ -122,7 +126,11 @@ func (o Outcome) Text() string {
 	case "violated":
 		fmt.Fprintf(&b, "%s: %s is violated:\n%s.\n", o.Design, o.Violated, meanings[o.Violated])
 		if o.Story != nil {
-			fmt.Fprintf(&b, "The shortest counterexample has %d steps:\n\n%s\n", o.Steps, o.Story.Text())
+			what := "The shortest counterexample"
+			if strings.HasPrefix(o.Violated, "eventually-") {
+				what = "The way there"
+			}
+			fmt.Fprintf(&b, "%s has %d steps:\n\n%s\n", what, o.Steps, o.Story.Text())
 		}
 	case "holds":
 		fmt.Fprintf(&b, "%s: holds in every state: %s.\n", o.Design, judged)

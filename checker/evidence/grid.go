@@ -213,11 +213,11 @@ func exploreCell(ctx context.Context, c model.Constants, env environment, maxSta
 	}
 	for _, p := range x.eventual {
 		j := Judgment{Property: model.PublicName(p), Verdict: "holds"}
-		switch {
-		case !cell.Complete:
+		if !cell.Complete {
 			j.Verdict = "unknown"
-		case x.system.EventuallyViolated(r, p):
-			j.Verdict = "violated"
+		} else if path := x.system.EventuallyViolated(r, p); path != nil {
+			j.Verdict, j.Steps = "violated", len(path)-1
+			cell.counterexamples[j.Property] = Tell(x.system, path)
 		}
 		cell.Judged = append(cell.Judged, j)
 	}

@@ -13,8 +13,8 @@ func (e *Evidence) matrixPage() string {
 
 Written by ` + "`linearize evidence`" + `; do not edit. It explores every design in every environment with the reference
 implementation, exhaustively: "yes" means that no reachable state violates the property within the bounds given below.
-"no, 13" means that it is violated, and that the shortest way there has 13 steps; the link shows it. Numbers of states are
-those that TLC counts, too ([tlc.json](tlc.json)). [matrix.json](matrix.json) is the same for machines. What this says
+"no, 13" means that it is violated, and that the shortest way there has 13 steps; the link shows it. (For eventually-repaired and
+eventually-tight, it is a way to where a fair run can go on badly for ever.) Numbers of states are those that TLC counts, too ([tlc.json](tlc.json)). [matrix.json](matrix.json) is the same for machines. What this says
 about the report's four suggestions is on [a page of its own](suggestions.md), and what it says about the claims of an earlier
 prototype on [another](claims.md).
 
