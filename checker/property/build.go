@@ -65,7 +65,9 @@ func assemble(c *Capture, opt Options) *problem {
 		p.addCall(i)
 	}
 	p.u.seal()
-	p.bindNeeds()
+	if !opt.freely {
+		p.bindNeeds()
+	}
 	p.order()
 	p.begin()
 	return p

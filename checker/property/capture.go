@@ -62,6 +62,8 @@ type Options struct {
 
 	// anyStart: rules whose presence at the beginning is not proven are tried both ways.
 	anyStart bool
+	// freely: the order of calls on targets and on rules in one reconcile is not used.
+	freely bool
 }
 
 var label = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)

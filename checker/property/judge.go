@@ -22,6 +22,8 @@ type Result struct {
 	Overdue bool
 	// Order is one explanation: the operations in the order in which they took effect. Replay gives the rules.
 	Order []Placed
+	// Cuts are some of the instants at which the capture can be cut in two, in their order.
+	Cuts []Cut
 	// Stuck is set when no order explains the results; then all verdicts are Unknown.
 	Stuck *Stuck
 	// Err is why the verdicts are unknown otherwise: orders.ErrBudget or the context's error.
@@ -102,14 +104,16 @@ type Stuck struct {
 // Judge decides never-empty, covered and tight for one group. The context bounds its time.
 func Judge(ctx context.Context, c *Capture, opt Options) *Result {
 	r := judgeOnce(ctx, c, opt, true)
-	// Rules that nothing proves to have been there are taken to have been absent, unless that explains nothing; and
-	// revokes are taken to have found what they named, unless that explains nothing either.
-	for _, more := range []Options{{anyStart: true}, {anyStart: true, Lenient: true}} {
+	// The controller is taken to order calls on targets and on rules as one reconcile does, unless that explains nothing;
+	// rules that nothing proves to have been there to have been absent, unless that explains nothing; and revokes to have
+	// found what they named, unless that explains nothing either.
+	for _, more := range []Options{{freely: true}, {anyStart: true}, {anyStart: true, freely: true},
+		{anyStart: true, Lenient: true}, {anyStart: true, Lenient: true, freely: true}} {
 		if r.Stuck == nil || opt.Lenient && more.Lenient {
 			break
 		}
 		again := opt
-		again.anyStart, again.Lenient = true, opt.Lenient || more.Lenient
+		again.anyStart, again.freely, again.Lenient = more.anyStart, more.freely, opt.Lenient || more.Lenient
 		if next := judgeOnce(ctx, c, again, true); next.Stuck == nil {
 			next.Lenient = again.Lenient
 			r, opt = next, again
