@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"linearize.example/checker/linear"
 	"linearize.example/checker/orders"
 	"linearize.example/checker/property"
 	"linearize.example/checker/report"
@@ -419,88 +418,6 @@ func (j *judgement) run(ctx context.Context) report.Group {
 	j.findings()
 	j.timeline()
 	return j.out
-}
-
-// linearity asks Porcupine, and measures the reads.
-func (j *judgement) linearity(ctx context.Context) {
-	ops := j.g.capture.Operations
-	initial := linear.Initial{Rules: map[traces.Rule]linear.Presence{}, Others: linear.Absent}
-	start := j.r.Start()
-	switch {
-	case j.g.capture.Snapshot != nil:
-		for _, r := range j.g.capture.Snapshot.Rules {
-			initial.Rules[r.Rule] = linear.Present
-		}
-	case start != nil && j.r.CertainStart():
-		for _, p := range j.r.Rules(start, false) {
-			initial.Rules[p.Rule] = linear.Present
-		}
-	default:
-		initial.Others = linear.Maybe
-	}
-	opt := linear.Options{Lenient: j.r.Lenient}
-	var onRules []int
-	for i := range ops {
-		if !isTargetCall(&ops[i]) {
-			onRules = append(onRules, i)
-		}
-	}
-	sg := pick(ops, onRules)
-	result := linear.Check(ctx, sg, initial, opt)
-	lag := linear.ReadLag(ctx, sg, initial, opt)
-	l := report.Linearity{Result: result.All.String(), Mutations: result.Mutations.String(), Detail: result.Detail,
-		Reads: len(lag.Reads), StaleReads: lag.Stale, MaxReadLagSeconds: max(lag.Max, lag.Joint).Seconds()}
-	for _, read := range lag.Reads {
-		if read.Lag > 0 {
-			l.ReadLags = append(l.ReadLags, report.ReadLag{ID: read.ID, Seconds: read.Lag.Seconds()})
-		}
-	}
-	if len(lag.Reads) > 0 {
-		l.Quantiles = &report.Quantiles{Median: lag.Median, P90: lag.P90, P99: lag.P99, Max: lag.Max.Seconds()}
-	}
-	if l.Detail == "" {
-		l.Detail = readsInWords(lag)
-	}
-	j.out.Linearity = l
-	if f := result.Failed; f != nil && result.Mutations == linear.NotLinearizable {
-		j.out.Visualization = f.Visualization
-	}
-	if s := j.r.Stuck; s != nil {
-		u := &report.Unordered{Explained: s.Explained, Refusals: s.Refusals}
-		if s.Op >= 0 {
-			u.At = j.ref(s.Op)
-		}
-		for _, state := range s.States {
-			u.States = append(u.States, "{"+strings.Join(ruleTexts(state), ", ")+"}")
-		}
-		j.out.Unordered = u
-	}
-	// The two engines judge the same question; if they ever differ, neither is to be believed.
-	mine := j.r.Err == nil
-	if mine && (result.Mutations == linear.NotLinearizable) != (j.r.Stuck != nil) && result.Mutations != linear.Unknown &&
-		len(j.r.Unclear) == 0 && j.g.capture.Snapshot == nil && j.r.CertainStart() {
-		j.disagree(result)
-	}
-}
-
-// disagree withdraws the verdicts.
-func (j *judgement) disagree(result linear.Result) {
-	for i := range j.out.Properties {
-		j.out.Properties[i].Verdict = report.Unknown
-		j.out.Properties[i].Reason = "the search over orders and Porcupine disagree (" + result.Mutations.String() + "); please report this capture"
-	}
-}
-
-func readsInWords(lag linear.LagReport) string {
-	switch {
-	case len(lag.Reads) == 0:
-		return "no describe with its answer was recorded"
-	case lag.Unexplained > 0:
-		return fmt.Sprintf("%d of %d describes saw rules that no order of the recorded calls gives: somebody whose calls are not recorded changes the group", lag.Unexplained, len(lag.Reads))
-	case lag.Stale > 0:
-		return fmt.Sprintf("%d of %d describes were answered from an old version", lag.Stale, len(lag.Reads))
-	}
-	return fmt.Sprintf("none of %d describes was answered from an old version", len(lag.Reads))
 }
 
 // ruleTexts prints permissions, one text each.

@@ -105,7 +105,7 @@ func (x *explorer) run(visit func(*Block) error) error {
 		last := done == len(x.mandatory)
 		single := len(x.block.Nodes)-layer == 1
 		if last || single && layer > 0 {
-			x.finish(layer, last)
+			x.finish(layer, last, done)
 			if err := visit(&x.block); err != nil {
 				return err
 			}
@@ -393,9 +393,9 @@ func (x *explorer) firstAlike(rank int, done []int32, node Node) bool {
 }
 
 // finish orders the edges, marks what survives and lists the exits.
-func (x *explorer) finish(layer int, last bool) {
+func (x *explorer) finish(layer int, last bool, done int) {
 	b := &x.block
-	b.Last = last
+	b.Last, b.Done = last, done
 	b.words = x.states.words
 	for n := layer; n < len(b.Nodes); n++ {
 		b.Nodes[n].Survives = true

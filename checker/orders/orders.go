@@ -72,7 +72,9 @@ type Block struct {
 	Entries int
 	Exits   []int32
 	// Last says that the history ends here.
-	Last  bool
+	Last bool
+	// Done counts the mandatory operations that are done where explanations leave.
+	Done  int
 	words []uint64
 	width int
 }

@@ -2,6 +2,7 @@ package property
 
 import (
 	"regexp"
+	"strings"
 	"time"
 
 	"linearize.example/checker/orders"
@@ -72,6 +73,10 @@ var label = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
 // the description is parsed as key=value pairs, of which elbv2.k8s.aws/targetGroupBinding must be "shared"
 // (pkg/networking/security_group_info.go).
 func Managed(description string) bool {
+	const mark = "elbv2.k8s.aws/targetGroupBinding=shared"
+	if description == mark || !strings.Contains(description, mark) {
+		return description == mark
+	}
 	for _, m := range label.FindAllStringSubmatch(description, -1) {
 		if m[1] == "elbv2.k8s.aws/targetGroupBinding" && m[2] == "shared" {
 			return true

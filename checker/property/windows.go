@@ -22,6 +22,7 @@ type judge struct {
 	// open is, by subject, the window that is open at the cut, or -1. Subject 0 is never-empty, subject i+1 is port i.
 	open   []int
 	others int
+	quiet  quiet
 
 	// Of the block at hand:
 	b          *orders.Block
@@ -99,6 +100,7 @@ func (j *judge) block(b *orders.Block) error {
 		}
 	}
 	j.place()
+	j.cut()
 	if b.Last {
 		j.tight()
 	}

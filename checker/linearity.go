@@ -1,0 +1,261 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"linearize.example/checker/linear"
+	"linearize.example/checker/report"
+	"linearize.example/traces"
+)
+
+// Porcupine, and the measurement of the reads, get this much time each, and so much more for every operation.
+const (
+	linearTime        = 5 * time.Second
+	linearTimePerCall = 50 * time.Microsecond
+)
+
+// segment is a part of the group's operations that can be judged apart.
+type segment struct {
+	from, to int
+	initial  linear.Initial
+}
+
+// linearity asks Porcupine, and measures the reads.
+func (j *judgement) linearity(ctx context.Context) {
+	opt := linear.Options{Lenient: j.r.Lenient}
+	segments := j.segments()
+	result := j.porcupine(ctx, segments, opt)
+	mutations, detail := result.Mutations, result.Detail
+	if mutations == linear.Unknown && j.r.Stuck == nil && j.r.Err == nil && len(j.r.Unclear) == 0 {
+		mutations, detail = linear.Linearizable, "by the search over orders; Porcupine gave up: "+detail
+	}
+	all := result.All
+	if j.reads() == 0 {
+		all = mutations
+	}
+	l := report.Linearity{Result: all.String(), Mutations: mutations.String(), Detail: detail}
+	lag := linear.LagReport{Reads: make([]linear.Lag, j.reads())} // where everything can be ordered no read is old
+	if result.All != linear.Linearizable {
+		lag = j.readLag(ctx, segments, opt)
+	}
+	l.Reads, l.StaleReads, l.MaxReadLagSeconds = len(lag.Reads), lag.Stale, max(lag.Max, lag.Joint).Seconds()
+	for _, read := range lag.Reads {
+		if read.Lag > 0 {
+			l.ReadLags = append(l.ReadLags, report.ReadLag{ID: read.ID, Seconds: read.Lag.Seconds()})
+		}
+	}
+	if len(lag.Reads) > 0 {
+		l.Quantiles = &report.Quantiles{Median: lag.Median, P90: lag.P90, P99: lag.P99, Max: lag.Max.Seconds()}
+	}
+	if l.Detail == "" {
+		l.Detail = readsInWords(lag)
+	}
+	j.out.Linearity = l
+	if f := result.Failed; f != nil && result.Mutations == linear.NotLinearizable {
+		j.out.Visualization = f.Visualization
+	}
+	j.unordered()
+	// The two engines judge the same question; if they ever differ, neither is to be believed.
+	mine := j.r.Err == nil
+	if mine && (result.Mutations == linear.NotLinearizable) != (j.r.Stuck != nil) && result.Mutations != linear.Unknown &&
+		len(j.r.Unclear) == 0 && j.g.capture.Snapshot == nil && j.r.CertainStart() {
+		j.disagree(result)
+	}
+}
+
+// unordered says where no order of the operations goes on.
+func (j *judgement) unordered() {
+	s := j.r.Stuck
+	if s == nil {
+		return
+	}
+	u := &report.Unordered{Explained: s.Explained, Refusals: s.Refusals}
+	if s.Op >= 0 {
+		u.At = j.ref(s.Op)
+	}
+	for _, state := range s.States {
+		u.States = append(u.States, "{"+strings.Join(ruleTexts(state), ", ")+"}")
+	}
+	j.out.Unordered = u
+}
+
+// disagree withdraws the verdicts.
+func (j *judgement) disagree(result linear.Result) {
+	for i := range j.out.Properties {
+		j.out.Properties[i].Verdict = report.Unknown
+		j.out.Properties[i].Reason = "the search over orders and Porcupine disagree (" + result.Mutations.String() + "); please report this capture"
+	}
+}
+
+// segments cuts the operations where the search found one set of rules at a quiet instant: Porcupine's memory grows with
+// what it is given.
+func (j *judgement) segments() []segment {
+	initial := linear.Initial{Rules: map[traces.Rule]linear.Presence{}, Others: linear.Absent}
+	start := j.r.Start()
+	switch {
+	case j.g.capture.Snapshot != nil:
+		for _, r := range j.g.capture.Snapshot.Rules {
+			initial.Rules[r.Rule] = linear.Present
+		}
+	case start != nil && j.r.CertainStart():
+		for _, p := range j.r.Rules(start, false) {
+			initial.Rules[p.Rule] = linear.Present
+		}
+	default:
+		initial.Others = linear.Maybe
+	}
+	segments := []segment{{initial: initial}}
+	for _, cut := range j.r.Cuts {
+		segments[len(segments)-1].to = cut.At
+		initial := linear.Initial{Rules: map[traces.Rule]linear.Presence{}, Others: linear.Absent}
+		for _, p := range j.r.Rules(cut.State, false) {
+			initial.Rules[p.Rule] = linear.Present
+		}
+		segments = append(segments, segment{from: cut.At, initial: initial})
+	}
+	segments[len(segments)-1].to = len(j.g.capture.Operations)
+	return segments
+}
+
+// onRules are the operations from one index to another, without those on targets.
+func (j *judgement) onRules(from, to int) []traces.Operation {
+	ops := j.g.capture.Operations
+	var kept []int
+	asTheyAre := true
+	for i := from; i < to; i++ {
+		target := isTargetCall(&ops[i])
+		if asTheyAre = asTheyAre && !target && (from == 0 || ops[i].After < 0); !target {
+			kept = append(kept, i)
+		}
+	}
+	if asTheyAre {
+		return ops[from:to]
+	}
+	return pick(ops, kept)
+}
+
+// withTime bounds the time by the number of operations.
+func (j *judgement) withTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, linearTime+time.Duration(len(j.g.capture.Operations))*linearTimePerCall)
+}
+
+// porcupine joins what Porcupine says of the segments.
+func (j *judgement) porcupine(ctx context.Context, segments []segment, opt linear.Options) linear.Result {
+	ctx, cancel := j.withTime(ctx)
+	defer cancel()
+	joined := linear.Result{Mutations: linear.Linearizable, All: linear.Linearizable}
+	worse := func(a, b linear.Verdict) linear.Verdict {
+		switch {
+		case a == linear.NotLinearizable || b == linear.NotLinearizable:
+			return linear.NotLinearizable
+		case a == linear.Unknown || b == linear.Unknown:
+			return linear.Unknown
+		}
+		return linear.Linearizable
+	}
+	for _, s := range segments {
+		r := linear.Check(ctx, j.onRules(s.from, s.to), s.initial, opt)
+		if joined.Failed == nil {
+			joined.Failed = r.Failed
+		}
+		if joined.Detail == "" {
+			joined.Detail = r.Detail
+		}
+		joined.Mutations, joined.All = worse(joined.Mutations, r.Mutations), worse(joined.All, r.All)
+		if r.Mutations == linear.NotLinearizable {
+			joined.Failed = r.Failed
+			break
+		}
+	}
+	return joined
+}
+
+// isRead reports whether the call shows all rules of the group.
+func isRead(op *traces.Operation) bool {
+	describes := op.Op == traces.DescribeSecurityGroups || op.Op == traces.DescribeSecurityGroupRules
+	return describes && op.View != nil && op.Outcome == traces.Succeeded && len(op.RuleIDs) == 0
+}
+
+// reads counts the describes whose answer was recorded.
+func (j *judgement) reads() int {
+	n := 0
+	for i := range j.g.capture.Operations {
+		if isRead(&j.g.capture.Operations[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// readLag measures the reads of each segment, which may look back into the segment before it. Where some read looks back
+// further, all operations are taken together.
+func (j *judgement) readLag(ctx context.Context, segments []segment, opt linear.Options) linear.LagReport {
+	ctx, cancel := j.withTime(ctx)
+	defer cancel()
+	whole := func() linear.LagReport {
+		return linear.ReadLag(ctx, j.onRules(0, len(j.g.capture.Operations)), segments[0].initial, opt)
+	}
+	if len(segments) == 1 {
+		return whole()
+	}
+	joined := linear.LagReport{Mutations: linear.Linearizable, Together: linear.Linearizable}
+	for n, s := range segments {
+		first := max(0, n-1)
+		from := segments[first]
+		lag := linear.ReadLag(ctx, j.onRules(from.from, s.to), from.initial, opt)
+		if lag.Mutations != linear.Linearizable || lag.Unexplained > 0 {
+			return whole()
+		}
+		before := 0
+		for i := from.from; i < s.from; i++ {
+			if isRead(&j.g.capture.Operations[i]) {
+				before++
+			}
+		}
+		for _, read := range lag.Reads[before:] {
+			if read.Lag > 0 {
+				joined.Stale++
+			}
+			joined.Max = max(joined.Max, read.Lag)
+			joined.Reads = append(joined.Reads, read)
+		}
+		joined.Joint = max(joined.Joint, lag.Joint)
+		if lag.Together != linear.Linearizable {
+			joined.Together = lag.Together
+		}
+	}
+	joined.Median, joined.P90, joined.P99 = quantiles(joined.Reads)
+	return joined
+}
+
+// quantiles are those of the lags, in seconds, as linear.LagReport has them.
+func quantiles(reads []linear.Lag) (median, p90, p99 float64) {
+	seconds := make([]float64, len(reads))
+	for i := range reads {
+		seconds[i] = reads[i].Lag.Seconds()
+	}
+	if len(seconds) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(seconds)
+	quantile := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, seconds, nil) }
+	return quantile(0.5), quantile(0.9), quantile(0.99)
+}
+
+func readsInWords(lag linear.LagReport) string {
+	switch {
+	case len(lag.Reads) == 0:
+		return "no describe with its answer was recorded"
+	case lag.Unexplained > 0:
+		return fmt.Sprintf("%d of %d describes saw rules that no order of the recorded calls gives: somebody whose calls are not recorded changes the group", lag.Unexplained, len(lag.Reads))
+	case lag.Stale > 0:
+		return fmt.Sprintf("%d of %d describes were answered from an old version", lag.Stale, len(lag.Reads))
+	}
+	return fmt.Sprintf("none of %d describes was answered from an old version", len(lag.Reads))
+}
