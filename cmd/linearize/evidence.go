@@ -71,6 +71,11 @@ func (f *evidenceFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if f.only == "" {
+		if err := f.removeStale(files); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%d explorations, %d files in %s\n", len(e.Cells), len(files), f.out)
 	return nil
 }
@@ -88,6 +93,28 @@ func (f *evidenceFlags) deliver(path string, text []byte) error {
 		return err
 	}
 	return os.WriteFile(path, text, 0o644)
+}
+
+// removeStale removes, or reports, stories of an earlier run that are not told any more.
+func (f *evidenceFlags) removeStale(files map[string][]byte) error {
+	for _, ending := range []string{"svg", "txt"} {
+		paths, err := filepath.Glob(filepath.Join(f.out, "stories", "*."+ending))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if _, told := files["stories/"+filepath.Base(path)]; told {
+				continue
+			}
+			if f.check {
+				return &exitError{exitViolated, fmt.Errorf("%s is a story of an earlier run; run linearize evidence", path)}
+			}
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func readConfigurations(dir string) ([]evidence.Configuration, error) {
