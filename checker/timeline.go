@@ -15,64 +15,73 @@ import (
 
 // line is a row of the timeline before it is written out.
 type line struct {
-	key   traces.Instant // where it stands
-	op    int            // index in the group's operations, or -1
-	ob    int            // index in the group's observations, or -1
-	at    report.Range
-	rules []string
-	other []string
-	keep  bool
+	key  traces.Instant // where it stands
+	op   int32          // index in the group's operations, or -1
+	ob   int32          // index in the group's observations, or -1
+	keep bool
 }
+
+// content is what the replay adds to a row that is shown.
+type content struct{ rules, other []string }
 
 // timeline writes the rows, the bars and the needs. Of a long capture it keeps what lies around the windows, the beginning and
 // the end, and counts what it leaves out.
 func (j *judgement) timeline() {
 	ops := j.g.capture.Operations
 	lines := make([]line, 0, len(ops)+len(j.g.observations))
-	placed := make([]bool, len(ops))
+	placed := make([]int32, len(ops)) // its place in the order, plus one
 	key := traces.Beginning
-	for _, p := range j.r.Order {
+	for n := range j.r.Order {
+		p := &j.r.Order[n]
 		key = max(key, p.Earliest)
-		if p.Op < 0 || placed[p.Op] {
+		if p.Op < 0 || placed[p.Op] > 0 {
 			continue
 		}
-		placed[p.Op] = true
-		lines = append(lines, line{key: key, op: p.Op, ob: -1, at: report.Range{Earliest: p.Earliest, Latest: p.Latest}})
+		placed[p.Op] = int32(n + 1)
+		lines = append(lines, line{key: key, op: int32(p.Op), ob: -1})
 	}
 	for i := range ops {
-		if !placed[i] {
-			lines = append(lines, line{key: ops[i].Call, op: i, ob: -1, at: report.Range{Earliest: ops[i].Call, Latest: min(ops[i].Return, j.g.capture.To)}})
+		if placed[i] == 0 {
+			lines = append(lines, line{key: ops[i].Call, op: int32(i), ob: -1})
 		}
 	}
-	for i, ob := range j.g.observations {
-		lines = append(lines, line{key: ob.Earliest, op: -1, ob: i, at: report.Range{Earliest: ob.Earliest, Latest: ob.Latest}})
+	for i := range j.g.observations {
+		lines = append(lines, line{key: j.g.observations[i].Earliest, op: -1, ob: int32(i)})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.key, b.key) })
-	at := make([]int, len(ops))
-	for i := range at {
-		at[i] = -1
-	}
+	at := make([]int32, len(ops))
 	for i := range lines {
 		if lines[i].op >= 0 {
-			at[lines[i].op] = i
+			at[lines[i].op] = int32(i)
 		}
 	}
 	j.keep(lines, at)
-	j.rules(lines, at)
+	contents := j.rules(lines, at)
 	marks := j.marks(at)
 	for i := range lines {
-		if !lines[i].keep {
+		l := &lines[i]
+		if !l.keep {
 			j.out.TimelineOmits++
 			continue
 		}
-		row := j.row(&lines[i])
-		row.Marks = marks[i]
+		row := j.row(l)
+		row.Marks, row.Rules, row.Possible = marks[i], contents[i].rules, contents[i].other
+		switch {
+		case l.op < 0:
+			ob := &j.g.observations[l.ob]
+			row.At = report.Range{Earliest: ob.Earliest, Latest: ob.Latest}
+		case placed[l.op] > 0:
+			p := &j.r.Order[placed[l.op]-1]
+			row.At = report.Range{Earliest: p.Earliest, Latest: p.Latest}
+		default:
+			row.At = report.Range{Earliest: ops[l.op].Call, Latest: min(ops[l.op].Return, j.g.capture.To)}
+		}
 		j.out.Timeline = append(j.out.Timeline, row)
 	}
 }
 
 // keep chooses the rows that are shown.
-func (j *judgement) keep(lines []line, at []int) {
+func (j *judgement) keep(lines []line, at []int32) {
 	most := j.opt.Rows
 	if most <= 0 || len(lines) <= most {
 		for i := range lines {
@@ -99,8 +108,8 @@ func (j *judgement) keep(lines []line, at []int) {
 				continue
 			}
 			for _, op := range []int{w.Opener, w.Closer} {
-				if op >= 0 && at[op] >= 0 {
-					around(at[op], 6)
+				if op >= 0 {
+					around(int(at[op]), 6)
 				}
 			}
 		}
@@ -108,8 +117,9 @@ func (j *judgement) keep(lines []line, at []int) {
 	around(0, left)
 }
 
-// rules replays the order and notes the managed rules after each row that is shown, and the bars of all rules.
-func (j *judgement) rules(lines []line, at []int) {
+// rules replays the order and returns, by row that is shown, the managed rules after it. It also notes the bars of all rules.
+func (j *judgement) rules(lines []line, at []int32) map[int]content {
+	contents := map[int]content{}
 	type open struct {
 		from report.Range
 		p    traces.Permission
@@ -129,7 +139,7 @@ func (j *judgement) rules(lines []line, at []int) {
 			needs[n] = begin
 		}
 	}
-	current := j.r.Start()
+	current := slices.Clone(j.r.Start())
 	last := -1
 	known := j.r.Stuck == nil && j.r.Err == nil
 	texts := func(s orders.State) []string {
@@ -143,7 +153,7 @@ func (j *judgement) rules(lines []line, at []int) {
 	fill := func(upTo int) {
 		for k := last + 1; k < upTo; k++ {
 			if lines[k].keep && known && current != nil {
-				lines[k].rules = texts(current)
+				contents[k] = content{rules: texts(current)}
 			}
 		}
 		last = max(last, upTo-1)
@@ -151,7 +161,8 @@ func (j *judgement) rules(lines []line, at []int) {
 	j.r.Replay(func(k int, before, after orders.State) {
 		p := j.r.Order[k]
 		when := report.Range{Earliest: p.Earliest, Latest: p.Latest}
-		if changed, gone := j.r.Changed(before, after); len(changed)+len(gone) > 0 && len(j.out.Bars) < mostBars {
+		if len(j.out.Bars) < mostBars {
+			changed, gone := j.r.Changed(before, after)
 			for _, perm := range gone {
 				if b, ok := bars[perm]; ok {
 					end := when
@@ -164,22 +175,21 @@ func (j *judgement) rules(lines []line, at []int) {
 			}
 		}
 		j.needs(needs, before, after, when, len(p.Others) == 0)
-		if p.Op < 0 || at[p.Op] < 0 || at[p.Op] <= last {
-			current = slices.Clone(after)
-			return
-		}
-		i := at[p.Op]
-		fill(i)
-		if lines[i].keep && known {
-			lines[i].rules = texts(after)
-			for _, o := range p.Others {
-				lines[i].other = append(lines[i].other, "{"+strings.Join(ruleTexts(j.r.Rules(o, true)), ", ")+"}")
+		if p.Op >= 0 && int(at[p.Op]) > last {
+			i := int(at[p.Op])
+			fill(i)
+			if lines[i].keep && known {
+				c := content{rules: texts(after)}
+				for _, o := range p.Others {
+					c.other = append(c.other, "{"+strings.Join(ruleTexts(j.r.Rules(o, true)), ", ")+"}")
+				}
+				slices.Sort(c.other)
+				c.other = slices.Compact(c.other)
+				contents[i] = c
 			}
-			slices.Sort(lines[i].other)
-			lines[i].other = slices.Compact(lines[i].other)
+			last = i
 		}
-		last = i
-		current = append(current[:0:0], after...)
+		current = append(current[:0], after...)
 	})
 	fill(len(lines))
 	for n, from := range needs {
@@ -198,6 +208,7 @@ func (j *judgement) rules(lines []line, at []int) {
 	slices.SortFunc(j.out.Bars, func(a, b report.Bar) int {
 		return cmp.Or(cmp.Compare(a.From.Earliest, b.From.Earliest), strings.Compare(a.Rule, b.Rule), cmp.Compare(a.From.Latest, b.From.Latest))
 	})
+	return contents
 }
 
 // mostNeeds bounds the needs in the picture.
@@ -205,7 +216,7 @@ const mostNeeds = 100
 
 // needs notes which needs began and ended with a change.
 func (j *judgement) needs(open map[property.Reason]report.Range, before, after orders.State, when report.Range, certain bool) {
-	if !j.r.NeedsDiffer(before, after) {
+	if len(j.out.Needs) >= mostNeeds || !j.r.NeedsDiffer(before, after) {
 		return
 	}
 	now := j.r.Reasons(after)
@@ -227,7 +238,7 @@ func (j *judgement) needs(open map[property.Reason]report.Range, before, after o
 }
 
 // marks says at which rows windows begin and end.
-func (j *judgement) marks(at []int) map[int][]string {
+func (j *judgement) marks(at []int32) map[int][]string {
 	type mark struct {
 		row  int
 		text string
@@ -235,10 +246,10 @@ func (j *judgement) marks(at []int) map[int][]string {
 	var order []mark
 	subjects := map[mark][]string{}
 	add := func(op int, text, subject string) {
-		if op < 0 || at[op] < 0 {
+		if op < 0 {
 			return
 		}
-		m := mark{at[op], text}
+		m := mark{int(at[op]), text}
 		if subjects[m] == nil {
 			order = append(order, m)
 		}
@@ -271,7 +282,7 @@ func (j *judgement) marks(at []int) map[int][]string {
 
 // row writes out one line.
 func (j *judgement) row(l *line) report.Row {
-	row := report.Row{At: l.at, Rules: l.rules, Possible: l.other}
+	var row report.Row
 	if l.op >= 0 {
 		op := &j.g.capture.Operations[l.op]
 		row.Kind, row.ID, row.Process, row.Summary = "call", op.ID, op.Process, callSummary(op)
