@@ -65,7 +65,7 @@ exploration before anything was violated; 2 bad usage or input.`,
 	flags.BoolVar(&f.clusters, "two-clusters", false, "a second cluster's controller writes to the same group")
 	flags.IntVar(&f.constants.Workers, "workers", 1, "reconciles in flight in one process")
 	flags.IntVar(&f.constants.TGBs, "bindings", 2, "target group bindings")
-	flags.IntVar(&f.constants.MaxPods, "pods", 0, "highest identity of a pod: one less than the number of new pods plus two\n(default 3, and 2 with faults)")
+	flags.IntVar(&f.constants.MaxPods, "pods", 0, "pods get the identities 1 to N, so that N-1 new ones may come\n(default 3, and 2 with faults)")
 	flags.IntVar(&f.ruleLimit, "rule-limit", 99, "rules that the group can hold")
 	flags.BoolVar(&f.constants.Denied, "denied", false, "every authorize is denied")
 	flags.BoolVar(&f.constants.DefaultVPC, "default-vpc", false, "a revoke of absent rules succeeds")
