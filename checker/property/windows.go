@@ -164,8 +164,7 @@ func (j *judge) subject(s int) {
 	for n := range part {
 		part[n] = int32(n)
 	}
-	var find func(n int32) int32
-	find = func(n int32) int32 {
+	find := func(n int32) int32 {
 		for part[n] != n {
 			part[n] = part[part[n]]
 			n = part[n]
@@ -475,7 +474,7 @@ func (j *judge) lastChange(r traces.Rule) traces.Instant {
 	}
 	last := traces.Beginning
 	for i := range j.p.ops {
-		e := &j.p.effects[i]
+		e := j.p.effects[i]
 		concerns := e.kind == empty
 		switch e.kind {
 		case none:

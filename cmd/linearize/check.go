@@ -46,19 +46,19 @@ func formatNames() string {
 }
 
 type checkFlags struct {
-	opt         checker.Options
-	format      string
-	output      string
-	managed     string
-	need        string
-	initial     []string
-	bindings    []string
-	since       string
-	until       string
-	expansion   int64
-	nonvacuous  bool
-	minimize    string
-	redact      bool
+	opt        checker.Options
+	format     string
+	output     string
+	managed    string
+	need       string
+	initial    []string
+	bindings   []string
+	since      string
+	until      string
+	expansion  int64
+	nonvacuous bool
+	minimize   string
+	redact     bool
 }
 
 func newCheckCommand() *cobra.Command {
