@@ -69,7 +69,7 @@ func (p *problem) begin() {
 
 // grants reports whether a managed rule was granted for certain.
 func (p *problem) grants() bool {
-	return slices.ContainsFunc(p.effects, func(e effect) bool {
+	return slices.ContainsFunc(p.effects, func(e *effect) bool {
 		return e.kind == grant && e.result == changed && slices.ContainsFunc(e.set, func(f int32) bool { return p.u.facts[f].managed })
 	})
 }
@@ -98,7 +98,7 @@ func (p *problem) variant(it item) int32 {
 
 // testimony is what one operation says of a rule just before it.
 type testimony struct {
-	op  int
+	op  int32
 	say presence
 	// adds and removes: the operation may never have taken effect, and if it did, it added or removed the rule.
 	adds, removes bool
@@ -108,8 +108,8 @@ type testimony struct {
 func (p *problem) infer(base orders.State) []item {
 	says := map[int32][]testimony{}
 	for i := range p.ops {
-		e := &p.effects[i]
-		t := testimony{op: i, say: either}
+		e := p.effects[i]
+		t := testimony{op: int32(i), say: either}
 		switch {
 		case e.kind == empty:
 			for _, it := range p.u.rules {
@@ -134,7 +134,7 @@ func (p *problem) infer(base orders.State) []item {
 			says[it.managed] = append(says[it.managed], t)
 		}
 		for _, it := range e.absent {
-			says[it.managed] = append(says[it.managed], testimony{op: i, say: absent})
+			says[it.managed] = append(says[it.managed], testimony{op: int32(i), say: absent})
 		}
 	}
 	views := p.firstView()
@@ -246,7 +246,7 @@ func (p *problem) firstSay(says []testimony) presence {
 }
 
 // comesAfter reports whether another one of the operations is known to come before op.
-func (p *problem) comesAfter(op int, says []testimony) bool {
+func (p *problem) comesAfter(op int32, says []testimony) bool {
 	seen := map[int32]bool{}
 	var search func(i int32) bool
 	search = func(i int32) bool {
@@ -255,7 +255,7 @@ func (p *problem) comesAfter(op int, says []testimony) bool {
 				continue
 			}
 			seen[a] = true
-			if slices.ContainsFunc(says, func(t testimony) bool { return t.op == int(a) && !p.ops[a].Optional }) || search(a) {
+			if slices.ContainsFunc(says, func(t testimony) bool { return t.op == a && !p.ops[a].Optional }) || search(a) {
 				return true
 			}
 			if len(seen) > 64 {
@@ -264,7 +264,7 @@ func (p *problem) comesAfter(op int, says []testimony) bool {
 		}
 		return false
 	}
-	return search(int32(op))
+	return search(op)
 }
 
 // tried reports whether a revoke of the rule failed or got no answer, which the controller tries only of rules it saw.
@@ -286,7 +286,7 @@ func (p *problem) firstView() map[traces.Rule]presence {
 	mutated := map[traces.Rule]bool{}
 	firstMutation := traces.Forever
 	for i := range p.ops {
-		if e := &p.effects[i]; p.source[i] >= 0 && e.kind != turn && e.kind != none && e.result == changed {
+		if e := p.effects[i]; p.source[i] >= 0 && e.kind != turn && e.kind != none && e.result == changed {
 			firstMutation = min(firstMutation, p.ops[i].Call)
 			for _, it := range e.items {
 				mutated[p.u.facts[it.managed].rule] = true
@@ -347,7 +347,7 @@ func (p *problem) widen(words int) {
 		grow(&p.initial[i])
 	}
 	for i := range p.effects {
-		if len(p.effects[i].siblings) > 0 {
+		if n := len(p.effects[i].siblings); n > 0 && n < words {
 			grow(&p.effects[i].siblings)
 		}
 	}

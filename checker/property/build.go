@@ -18,7 +18,9 @@ type problem struct {
 	c       *Capture
 	opt     Options
 	u       *universe
-	effects []effect
+	effects []*effect // those of calls with an answer are shared and are not changed
+	unique  interned
+	scratch effect // reused from call to call
 	ops     []orders.Operation
 	// source is the index in Capture.Operations of each operation, or -1 for what is no call.
 	source  []int
@@ -61,6 +63,7 @@ func assemble(c *Capture, opt Options) *problem {
 	p.number()
 	p.proveNeeds()
 	p.assumeNeeds()
+	p.ops, p.effects, p.source = slices.Grow(p.ops, p.changes()), slices.Grow(p.effects, p.changes()), slices.Grow(p.source, p.changes())
 	for i := range c.Operations {
 		p.addCall(i)
 	}
@@ -123,10 +126,22 @@ func (p *problem) number() {
 	}
 }
 
+// changes counts the calls that are no describe.
+func (p *problem) changes() int {
+	n := 0
+	for i := range p.c.Operations {
+		if op := &p.c.Operations[i]; op.View == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // addCall turns a call into an operation with an effect.
 func (p *problem) addCall(i int) {
 	op := &p.c.Operations[i]
-	e := effect{once: -1, unless: -1}
+	e := &p.scratch
+	*e = effect{once: -1, unless: -1, items: e.items[:0], set: e.set[:0], absent: e.absent[:0], on: e.on[:0]}
 	switch op.Outcome {
 	case traces.Failed:
 		switch op.Error {
@@ -166,14 +181,12 @@ func (p *problem) addCall(i int) {
 		}
 	case traces.RevokeSecurityGroupIngress:
 		e.kind = revoke
-		unknown := map[traces.Rule]bool{}
 		for _, perm := range op.Unknown {
-			unknown[perm.Rule] = true
 			e.absent = append(e.absent, p.u.rule(perm.Rule))
 		}
 		for _, perm := range distinct(op.Permissions) {
-			if !unknown[perm.Rule] {
-				e.items = append(e.items, p.u.rule(perm.Rule))
+			if it := p.u.rule(perm.Rule); !slices.Contains(e.absent, it) {
+				e.items = append(e.items, it)
 			}
 		}
 	case traces.ModifySecurityGroupRules:
@@ -202,7 +215,7 @@ func (p *problem) addCall(i int) {
 		// It changed nothing and says nothing, so that its place does not matter; it is placed for the timeline.
 		e.kind = none
 	}
-	p.push(orders.Operation{Call: op.Call, Return: op.Return, Optional: op.Outcome == traces.Pending}, e, i)
+	p.push(orders.Operation{Call: op.Call, Return: op.Return, Optional: op.Outcome == traces.Pending}, *e, i)
 }
 
 func (p *problem) push(o orders.Operation, e effect, source int) int {
@@ -211,13 +224,21 @@ func (p *problem) push(o orders.Operation, e effect, source int) int {
 		o.Return = max(o.Call, p.c.To)
 	}
 	p.ops = append(p.ops, o)
-	p.effects = append(p.effects, e)
+	if source >= 0 && !o.Optional && e.kind != turn {
+		p.effects = append(p.effects, p.unique.intern(e))
+	} else {
+		own := e.clone()
+		p.effects = append(p.effects, &own)
+	}
 	p.source = append(p.source, source)
 	return len(p.ops) - 1
 }
 
 func distinct(permissions []traces.Permission) []traces.Permission {
-	var out []traces.Permission
+	if len(permissions) < 2 {
+		return permissions
+	}
+	out := make([]traces.Permission, 0, len(permissions))
 	for _, perm := range permissions {
 		if !slices.ContainsFunc(out, func(o traces.Permission) bool { return o.Rule == perm.Rule }) {
 			out = append(out, perm)
@@ -341,7 +362,8 @@ func (p *problem) replaces(g, r int) bool {
 
 // narrow notes on the pair of a grant (or -1) and a revoke of one process which needs end with it.
 func (p *problem) narrow(g, r int, v Version) {
-	e := &p.effects[r]
+	e := *p.effects[r]
+	defer func() { p.effects[r] = p.unique.intern(e) }()
 	e.siblings = p.siblings(e.items)
 	role := p.role(p.source[r])
 	// What somebody else asked for stays needed, whatever this process revokes.
@@ -350,7 +372,7 @@ func (p *problem) narrow(g, r int, v Version) {
 	if g < 0 {
 		return
 	}
-	grant := &p.effects[g]
+	grant := p.effects[g]
 	grantFirst := p.ops[g].Call < p.ops[r].Call && p.ops[g].Return < p.ops[r].Return
 	switch {
 	case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call:
@@ -370,8 +392,10 @@ func (p *problem) narrow(g, r int, v Version) {
 		}
 	}
 	if revokeMayPrecede && (grantMayPrecede || !v.AuthorizesFirst()) {
-		grant.narrows = append(slices.Clip(grant.narrows), ports...)
-		grant.partnerGone = append(grant.partnerGone, e.items...)
+		narrowed := grant.clone()
+		narrowed.narrows = append(narrowed.narrows, ports...)
+		narrowed.partnerGone = append(narrowed.partnerGone, e.items...)
+		p.effects[g] = p.unique.intern(narrowed)
 	}
 }
 
@@ -531,11 +555,14 @@ func (p *problem) sortOperations() {
 		}
 		return 0
 	})
+	if slices.IsSorted(order) {
+		return
+	}
 	place := make([]int32, len(order))
 	for to, from := range order {
 		place[from] = int32(to)
 	}
-	ops, effects, source := make([]orders.Operation, len(order)), make([]effect, len(order)), make([]int, len(order))
+	ops, effects, source := make([]orders.Operation, len(order)), make([]*effect, len(order)), make([]int, len(order))
 	for to, from := range order {
 		o := p.ops[from]
 		for n, a := range o.After {

@@ -206,7 +206,7 @@ func judgeOnce(ctx context.Context, c *Capture, opt Options, worst bool) *Result
 		j.r.Managed = j.r.Managed || p.u.isManagedSomewhere(r)
 	}
 	for i := range p.effects {
-		e := &p.effects[i]
+		e := p.effects[i]
 		if p.source[i] >= 0 && e.result == changed && e.kind != none && e.kind != turn {
 			j.r.Mutations++
 			if e.kind != grant {
@@ -215,6 +215,7 @@ func judgeOnce(ctx context.Context, c *Capture, opt Options, worst bool) *Result
 		}
 	}
 	j.subjects()
+	j.r.Order = make([]Placed, 0, len(p.ops))
 	err := orders.Explore(ctx, p.orders(), opt.Budget, j.block)
 	var stuck *orders.Stuck
 	switch {
@@ -285,7 +286,7 @@ func (p *problem) explain(s *orders.Stuck) *Stuck {
 }
 
 func (p *problem) refusal(op int, s orders.State) string {
-	e := &p.effects[op]
+	e := p.effects[op]
 	name := "the call"
 	if p.source[op] >= 0 {
 		name = p.c.Operations[p.source[op]].ID

@@ -33,7 +33,7 @@ func (p *problem) resolveOptional() {
 
 // resolvable reports whether it is known what is the worst and the best that the call can do.
 func (p *problem) resolvable(i int) bool {
-	e := &p.effects[i]
+	e := p.effects[i]
 	switch {
 	case p.ops[i].Return != traces.Forever:
 		return false
@@ -59,7 +59,7 @@ func (p *problem) resolve(i int, over traces.Instant, at map[traces.Instant]int3
 	if over == traces.Forever {
 		return
 	}
-	o, e := &p.ops[i], &p.effects[i]
+	o, e := &p.ops[i], p.effects[i]
 	chain := func(instant traces.Instant, after []int32) []int32 {
 		after = slices.Clone(after)
 		if before, known := at[instant]; known {
@@ -142,7 +142,7 @@ func (p *problem) lastReferences() func(i int) traces.Instant {
 func (p *problem) needsEnd() map[int]traces.Instant {
 	ends := map[int]traces.Instant{}
 	for i := range p.effects {
-		e := &p.effects[i]
+		e := p.effects[i]
 		for _, list := range [][]int{e.narrows, e.drops} {
 			for _, n := range list {
 				ends[n] = max(ends[n], p.ops[i].Return)
@@ -154,7 +154,7 @@ func (p *problem) needsEnd() map[int]traces.Instant {
 
 // references visits the facts that the operation depends on or changes.
 func (p *problem) references(i int, visit func(f int32)) {
-	e := &p.effects[i]
+	e := p.effects[i]
 	for _, list := range [][]item{e.items, e.absent, e.partnerGone} {
 		for _, it := range list {
 			visit(it.managed)

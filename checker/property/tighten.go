@@ -70,7 +70,7 @@ func (p *problem) trails() []*trail {
 	byRule := map[int32]*trail{}
 	var trails []*trail
 	for i := range p.ops {
-		if e := &p.effects[i]; p.ops[i].Optional && (e.kind == grant || e.kind == revoke) {
+		if e := p.effects[i]; p.ops[i].Optional && (e.kind == grant || e.kind == revoke) {
 			for _, it := range e.items {
 				if byRule[it.managed] == nil {
 					byRule[it.managed] = &trail{rule: it}
@@ -101,7 +101,7 @@ func (p *problem) trails() []*trail {
 
 // touches visits the rules that the operation says something of, by their managed facts.
 func (p *problem) touches(i int, visit func(rule int32, t touch), trails []*trail) {
-	e := &p.effects[i]
+	e := p.effects[i]
 	definite := !p.ops[i].Optional
 	say := func(it item, t touch) {
 		if !definite {
@@ -249,7 +249,7 @@ func (p *problem) postpone(t *trail, pending touch) (changed bool) {
 // discard makes of a pending operation one that does nothing.
 func (p *problem) discard(i int) {
 	p.ops[i].Return = p.ops[i].Call
-	p.effects[i] = effect{once: -1, unless: -1}
+	p.effects[i] = &effect{once: -1, unless: -1}
 }
 
 // settle pins operations that took effect for certain, at an instant that only one other operation tells of: where nothing
@@ -258,7 +258,7 @@ func (p *problem) discard(i int) {
 func (p *problem) settle(trails []*trail) {
 	ends := p.needsEnd()
 	for i, d := range p.toldBy {
-		o, e := &p.ops[i], &p.effects[i]
+		o, e := &p.ops[i], p.effects[i]
 		if e.kind != grant && e.kind != revoke || o.Optional {
 			continue
 		}
@@ -359,7 +359,7 @@ func (p *problem) confirm(t *trail) (changed bool) {
 
 // sameCall reports whether two pending operations differ in nothing but their Call.
 func (p *problem) sameCall(i, j int) bool {
-	a, b := &p.effects[i], &p.effects[j]
+	a, b := p.effects[i], p.effects[j]
 	return p.ops[i].Return == p.ops[j].Return && slices.Equal(p.ops[i].After, p.ops[j].After) &&
 		a.kind == b.kind && slices.Equal(a.items, b.items) && slices.Equal(a.set, b.set)
 }
