@@ -316,6 +316,11 @@ func (d *Driver) rename(w []uint64, faults int, forget func(i int, busy bool)) {
 	c.at.witness.PutSet(w, c.at.witness.Off, engine.Set{})
 }
 
+// Compute overwrites what a process of the loaded state has computed of its bindings, in a state that is otherwise the same.
+func (d *Driver) Compute(w []uint64, process int, computed [engine.FunCap]engine.Atom) {
+	d.putMemoryAtComputed(w, d.at.memory.Off+(process-1)*d.at.memory.Stride+d.at.memoryAtComputed.Off, &computed)
+}
+
 // Faults is how many faults have happened in the loaded state.
 func (d *Driver) Faults() int { return d.s.faults }
 

@@ -163,7 +163,7 @@ func (s *Subject) tries() []try {
 			continue
 		}
 		for _, full := range []bool{false, true} {
-			if full == (stamped && len(s.ports) > exhaustive) || !full && !stamped && len(s.ports) <= exhaustive {
+			if many := len(s.ports) > exhaustive; !full && !many || full && many && stamped {
 				continue
 			}
 			for _, extra := range []bool{false, true} {

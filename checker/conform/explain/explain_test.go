@@ -36,7 +36,7 @@ func subject(t *testing.T, h *traces.History) *Subject {
 	return list[0]
 }
 
-func explained(t *testing.T, s *Subject, design, env string, opt Options) *Result {
+func explained(t testing.TB, s *Subject, design, env string, opt Options) *Result {
 	t.Helper()
 	d, err := model.DesignNamed(design)
 	if err != nil {

@@ -75,15 +75,7 @@ func (x *search) triggers(n *node, p int) []trigger {
 			out = append(out, trigger{t, v})
 		}
 	}
-	lo, hi := 0, 0
-	for t := 1; t <= x.world.tgbs; t++ {
-		if m.Computed[t-1] == conform.Port {
-			if lo == 0 {
-				lo = t
-			}
-			hi = t
-		}
-	}
+	lo, hi := x.hull(m.Computed[:])
 	moved := false
 	for t := 1; t <= x.world.tgbs; t++ {
 		if x.inFlight(p, t) {
@@ -96,12 +88,15 @@ func (x *search) triggers(n *node, p int) []trigger {
 		case inside || m.Computed[t-1] == conform.Unknown:
 			// What a binding inside of the rule wants matters only once the rule's ends move. It is brought about when the
 			// capture's next rules call for it, one binding after the other.
+			// What bindings without a pod are known to want after a start matters in no other way.
+			turn := false
 			for _, v := range x.lookahead(t, int(n.done.base)) {
-				if m.Computed[t-1] != v && (!moved || !inside) {
+				if m.Computed[t-1] != v && !moved {
 					add(t, v)
-					moved = moved || inside
+					turn = turn || inside || v == conform.None
 				}
 			}
+			moved = moved || turn
 			if !inside {
 				add(t, conform.Port)
 			}
@@ -116,6 +111,19 @@ func (x *search) triggers(n *node, p int) []trigger {
 		}
 	}
 	return out
+}
+
+// hull returns the ends of the rule that is wanted, 0 and 0 when none is.
+func (x *search) hull(computed []engine.Atom) (lo, hi int) {
+	for t := 1; t <= x.world.tgbs; t++ {
+		if computed[t-1] == conform.Port {
+			if lo == 0 {
+				lo = t
+			}
+			hi = t
+		}
+	}
+	return lo, hi
 }
 
 // lookahead says what the next rules of the capture want of a binding: its port where it is an end of the first rule in which

@@ -61,9 +61,19 @@ type node struct {
 // level holds the nodes with the same number of operations done.
 type level struct {
 	nodes   map[string]*node
-	buckets [][]*node // by cost
+	classes map[string]*class // of nodes that were reached by a call, unless the search is full
+	buckets [][]*node         // by cost
 	from    int32
 }
+
+// class holds the best of the nodes that differ only in what bindings inside of the wanted rule want.
+type class struct {
+	best *node
+	off  int // how many of these want something else than the next rules call for
+}
+
+// dead is the cost of a node that is not looked at any more.
+const dead = -1
 
 // search looks for one behaviour.
 type search struct {
@@ -228,22 +238,13 @@ func (x *search) insert(count int, n *node) {
 		l = &level{nodes: map[string]*node{}, from: n.cost}
 		x.levels[count] = l
 	}
-	x.key = x.key[:0]
-	for _, w := range n.state {
-		x.key = binary.LittleEndian.AppendUint64(x.key, w)
+	key := x.keyOf(n.state, n)
+	if old := l.nodes[string(key)]; old != nil && old.cost != dead && old.cost <= n.cost {
+		return
+	} else if old != nil {
+		old.cost = dead
 	}
-	x.key = binary.LittleEndian.AppendUint32(x.key, uint32(n.done.base))
-	x.key = binary.LittleEndian.AppendUint64(x.key, n.done.mask)
-	x.key = append(x.key, n.lives[:]...)
-	if old := l.nodes[string(x.key)]; old != nil {
-		if old.cost <= n.cost {
-			return
-		}
-		*old = *n
-		n = old
-	} else {
-		l.nodes[string(x.key)] = n
-	}
+	l.nodes[string(key)] = n
 	at := int(n.cost - l.from)
 	if at < 0 {
 		l.buckets = append(make([][]*node, -at), l.buckets...)
@@ -253,6 +254,18 @@ func (x *search) insert(count int, n *node) {
 		l.buckets = append(l.buckets, nil)
 	}
 	l.buckets[at] = append(l.buckets[at], n)
+}
+
+// keyOf tells nodes apart; the result is valid until the next call.
+func (x *search) keyOf(state []uint64, n *node) []byte {
+	x.key = x.key[:0]
+	for _, w := range state {
+		x.key = binary.LittleEndian.AppendUint64(x.key, w)
+	}
+	x.key = binary.LittleEndian.AppendUint32(x.key, uint32(n.done.base))
+	x.key = binary.LittleEndian.AppendUint64(x.key, n.done.mask)
+	x.key = append(x.key, n.lives[:]...)
+	return x.key
 }
 
 // run searches level by level. It returns the number of operations done on the furthest level, and the node there that
@@ -356,7 +369,51 @@ func (x *search) put(parent *node, count int, r *raw) {
 			}
 		}
 	}
+	if !x.full && r.label.seen() && x.worse(count, c) {
+		return
+	}
 	x.insert(count, c)
+}
+
+// worse says whether another node of the same class is known that is nearer to what the next rules call for; if not, the node
+// is the best of its class from now on. Which one is kept is a guess; a full search keeps all.
+func (x *search) worse(count int, n *node) bool {
+	l := x.levels[count]
+	if l == nil {
+		l = &level{nodes: map[string]*node{}, from: n.cost}
+		x.levels[count] = l
+	}
+	if l.classes == nil {
+		l.classes = map[string]*class{}
+	}
+	x.d.Load(n.state)
+	masked := slices.Clone(n.state)
+	off := 0
+	for p := 1; p <= x.world.env.processes; p++ {
+		computed := x.d.MemoryOf(p).Computed
+		lo, hi := x.hull(computed[:])
+		for t := lo + 1; t < hi; t++ {
+			if v := computed[t-1]; v != conform.Unknown {
+				if !slices.Contains(x.lookahead(t, int(n.done.base)), v) {
+					off++
+				}
+				computed[t-1] = conform.None
+			}
+		}
+		x.d.Compute(masked, p, computed)
+	}
+	key := string(x.keyOf(masked, n))
+	c := l.classes[key]
+	switch {
+	case c == nil:
+		l.classes[key] = &class{n, off}
+		return false
+	case c.off < off || c.off == off && c.best.cost <= n.cost:
+		return true
+	}
+	c.best.cost = dead
+	c.best, c.off = n, off
+	return false
 }
 
 // clone copies a packed state into memory of its own.

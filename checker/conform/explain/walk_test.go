@@ -27,7 +27,7 @@ type walker struct {
 	changes int // steps since the last change of a pod, so that most reconciles come to their end
 }
 
-func newWalker(t *testing.T, design, env string, tgbs int, tagged, looks bool, seed uint64) *walker {
+func newWalker(t testing.TB, design, env string, tgbs int, tagged, looks bool, seed uint64) *walker {
 	t.Helper()
 	d, err := model.DesignNamed(design)
 	if err != nil {
