@@ -248,9 +248,14 @@ func (m *markdown) inputs(r *Report) {
 		m.line("")
 		m.line("| input | format | records | used | duplicate | irrelevant | rejected |")
 		m.line("|---|---|---|---|---|---|---|")
-		for _, in := range r.Inputs {
+		inputs, more := listed(r.Inputs)
+		for _, in := range inputs {
 			m.line("| %s | %s | %d | %d | %d | %d | %d |", code(clean(in.Path)), prose(clean(in.Format)), in.Records, in.Used,
 				in.Duplicates, in.Irrelevant, in.Rejected)
+		}
+		if more > 0 {
+			m.line("")
+			m.line("and %d more inputs", more)
 		}
 		for _, in := range r.Inputs {
 			for _, s := range in.Rejections {

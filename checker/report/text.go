@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -331,7 +332,8 @@ func (p *page) inputs(r *Report) {
 		p.heading("Inputs")
 		rows := [][]cell{{{"file", faint}, {"format", faint}, {"records", faint}, {"used", faint},
 			{"duplicate", faint}, {"irrelevant", faint}, {"rejected", faint}}}
-		for _, in := range r.Inputs {
+		inputs, more := listed(r.Inputs)
+		for _, in := range inputs {
 			rejected := ""
 			if in.Rejected > 0 {
 				rejected = yellow
@@ -343,6 +345,9 @@ func (p *page) inputs(r *Report) {
 			rows = append(rows, append(row, cell{strconv.Itoa(in.Rejected), rejected}))
 		}
 		p.table("  ", []int{0, 18, 9, 9, 9, 10, 9}, rows)
+		if more > 0 {
+			p.line(fmt.Sprintf("  and %d more (--format json lists all)", more))
+		}
 		for _, in := range r.Inputs {
 			p.rejections(in)
 		}
@@ -355,6 +360,19 @@ func (p *page) inputs(r *Report) {
 		}
 		p.hanging("  ", strings.Join(parts, ", "), "")
 	}
+}
+
+// listed are the inputs to show people, and how many it leaves out: of a great many, those that had something to use or to
+// reject come first.
+func listed(inputs []Input) ([]Input, int) {
+	const most = 50
+	if len(inputs) <= most {
+		return inputs, 0
+	}
+	idle := func(in Input) bool { return in.Used+in.Duplicates+in.Rejected+len(in.Rejections) == 0 }
+	out := slices.DeleteFunc(slices.Clone(inputs), idle)
+	out = out[:min(most, len(out))]
+	return out, len(inputs) - len(out)
 }
 
 func (p *page) rejections(in Input) {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -126,6 +128,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.known(c); err != nil {
+		return err
+	}
 	note := newProgress(cmd.ErrOrStderr())
 	f.opt.Progress = func(group string, done, of int) { note.show("judging %s (%d of %d)", group, done+1, of) }
 	r := checker.Check(cmd.Context(), c, f.opt)
@@ -185,6 +190,17 @@ func (f *checkFlags) parse() error {
 			return usage("--%s %s is negative", d.flag, d.value)
 		}
 	}
+	if f.since != "" && f.until != "" && f.opt.Until < f.opt.Since {
+		return usage("--until %s is before --since %s", f.until, f.since)
+	}
+	for _, n := range []struct {
+		flag  string
+		value int64
+	}{{"rows", int64(f.opt.Rows)}, {"max-states", int64(f.opt.Budget.Nodes)}, {"max-expansion", f.expansion}} {
+		if n.value < 0 {
+			return usage("--%s %d is negative", n.flag, n.value)
+		}
+	}
 	for _, path := range f.initial {
 		file, err := os.Open(path)
 		if err != nil {
@@ -208,6 +224,30 @@ func (f *checkFlags) parse() error {
 			return usage("--bindings %s: %v", path, err)
 		}
 		f.opt.Bindings, f.opt.HasBindings = append(f.opt.Bindings, bindings...), true
+	}
+	return nil
+}
+
+// known refuses a group to judge that neither the capture nor --initial has: of what nobody recorded there is no verdict.
+func (f *checkFlags) known(c *capture.Capture) error {
+	groups := map[string]bool{}
+	for i := range c.History.Operations {
+		groups[c.History.Operations[i].Group] = true
+	}
+	for _, s := range append(slices.Clone(c.Snapshots), f.opt.Initial...) {
+		groups[s.Group] = true
+	}
+	delete(groups, "")
+	for _, id := range f.opt.Groups {
+		if !groups[id] {
+			const most = 5
+			list := slices.Sorted(maps.Keys(groups))
+			others := strings.Join(list[:min(most, len(list))], ", ")
+			if len(list) > most {
+				others += fmt.Sprintf(" and %d more", len(list)-most)
+			}
+			return usage("--sg %s: nothing recorded is of this group, but of %s", id, cmp.Or(others, "no group at all"))
+		}
 	}
 	return nil
 }
@@ -261,22 +301,50 @@ func (f *checkFlags) writeReport(cmd *cobra.Command, r *report.Report, write fun
 	return writeFile(f.output, b.Bytes())
 }
 
-// writeFile replaces a file by way of a temporary one beside it.
+// writeFile replaces a file by way of a temporary one beside it. What is no file (a device, a pipe) is written to.
 func writeFile(path string, content []byte) error {
+	if err := replaceFile(path, content); err != nil {
+		reason := err
+		var inPath *os.PathError
+		var inLink *os.LinkError
+		switch {
+		case errors.As(err, &inPath):
+			reason = inPath.Err
+		case errors.As(err, &inLink):
+			reason = inLink.Err
+		}
+		return usage("cannot write %s: %w", path, reason)
+	}
+	return nil
+}
+
+func replaceFile(path string, content []byte) error {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		path = at
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return errors.New("it is a folder")
+	case err == nil && !info.Mode().IsRegular():
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(content)
+		return errors.Join(err, file.Close())
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".linearize-*")
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return err
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(content)
 	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return err
 	}
-	return nil
+	return os.Rename(tmp.Name(), path)
 }
 
 // status is the exit status for a report.

@@ -17,8 +17,8 @@ func newConvertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert [FILE|DIR|-]...",
 		Short: "Any capture to a history",
-		Long: `convert reads a capture as check does, joins what several sources saw of the same call, and writes one
-history (NDJSON, see docs/history.md).`,
+		Long: `convert reads a capture as check does, joins what several sources saw of the same call, and writes
+one history (NDJSON, see docs/history.md).`,
 		Example: `  linearize convert cloudtrail/ controller.log -o run.ndjson`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := readCapture(cmd, args, opt)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -87,6 +88,7 @@ is possible or unknown; 2 bad usage or input.`,
 			return &exitError{status: exitUsage}
 		},
 	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.AddCommand(newCheckCommand(), newExplainCommand(), newExploreCommand(), newEvidenceCommand(), newConvertCommand())
 	return root
 }
