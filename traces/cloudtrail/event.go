@@ -57,6 +57,10 @@ func (rd *reading) event(e object, format string) (reason string) {
 		rd.reject(rd.position, "its eventTime "+err.Error())
 		return ""
 	}
+	if t := traces.At(at); t == traces.Beginning || t == traces.Forever {
+		rd.reject(rd.position, "its eventTime is outside of the years 1678 to 2261")
+		return ""
+	}
 	op, problem := rd.operation(name, e)
 	op.Call = traces.At(at).Add(-rd.options.Skew)
 	// Bounds are included, and the next second is not.

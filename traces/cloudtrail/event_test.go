@@ -225,6 +225,7 @@ func TestBroken(t *testing.T) {
 		{"cut off", `{"Records":[` + authorized + `,` + revoked[:200], 1, []string{"line 1: the record is cut off at the end of the input"}, "truncated-capture"},
 		{"text among lines", authorized + "\nhello\n" + revoked, 2, []string{`line 2: is no JSON: "hello"`}, ""},
 		{"numbers among events", `{"Records":[1,` + authorized + `,null]}`, 1, []string{"record 1: is no object"}, ""},
+		{"a year before time", authorized + "\n" + strings.Replace(revoked, "2026-08-28T09:55:18Z", "0001-08-28T09:55:18Z", 1) + "\n", 1, []string{"line 2: its eventTime is outside of the years 1678 to 2261"}, ""},
 		{"closing brackets too many", authorized + "}]\n" + revoked, 2, nil, ""},
 		{"NextToken", `{"NextToken":"x","Events":[` + lookup(authorized, "e-1", "x") + `]}`, 1, nil, "truncated-capture"},
 		{"nextToken behind", `{"events":[{"timestamp":1,"message":` + quoted(authorized) + `}],"nextToken":"x"}`, 1, nil, "truncated-capture"},
