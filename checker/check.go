@@ -293,12 +293,27 @@ func (p *prepared) choose(opt Options, snapshots []traces.Snapshot) []string {
 	return slices.Sorted(maps.Keys(managed))
 }
 
+// alone reports whether all operations are on the one group that is judged.
+func (p *prepared) alone() bool {
+	for i := range p.history.Operations {
+		if op := &p.history.Operations[i]; len(p.groups) != 1 || op.Group != p.groups[0].capture.Group || isTargetCall(op) {
+			return false
+		}
+	}
+	return len(p.groups) == 1
+}
+
 // split hands every operation to the groups that it concerns.
 func (p *prepared) split() {
 	ops := p.history.Operations
 	byID := map[string]*group{}
 	for _, g := range p.groups {
 		byID[g.capture.Group] = g
+	}
+	if p.alone() {
+		p.groups[0].capture.Operations = ops
+		p.observe()
+		return
 	}
 	groupsOf := p.targetsTo(byID)
 	kept := map[*group][]int{}
@@ -316,10 +331,13 @@ func (p *prepared) split() {
 		}
 	}
 	for _, g := range p.groups {
-		if g.capture.Operations = ops; len(kept[g]) < len(ops) {
-			g.capture.Operations = pick(ops, kept[g])
-		}
+		g.capture.Operations = pick(ops, kept[g])
 	}
+	p.observe()
+}
+
+// observe hands every observation to the groups that it concerns.
+func (p *prepared) observe() {
 	for _, ob := range p.history.Observations {
 		for _, g := range p.groups {
 			if ob.Group != "" && ob.Group != g.capture.Group {

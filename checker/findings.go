@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -183,13 +184,14 @@ func (j *judgement) oldReads() {
 // failures tells of calls that fail again and again.
 func (j *judgement) failures() {
 	type loop struct {
-		summary, code string
+		op           *traces.Operation // the first one
+		count, rules int
+		last         traces.Instant
 	}
-	var order []loop
-	count := map[loop]int{}
-	first, last := map[loop]traces.Instant{}, map[loop]traces.Instant{}
-	rules := map[loop]int{}
+	var order []*loop
+	loops := map[string]*loop{}
 	limited := 0
+	var key []byte
 	for i := range j.g.capture.Operations {
 		op := &j.g.capture.Operations[i]
 		if op.Outcome != traces.Failed || isTargetCall(op) {
@@ -198,28 +200,54 @@ func (j *judgement) failures() {
 		if op.Error == "RulesPerSecurityGroupLimitExceeded" {
 			limited++
 		}
-		l := loop{callSummary(op), op.Error}
-		if count[l] == 0 {
+		key = appendCall(key[:0], op)
+		l := loops[string(key)]
+		if l == nil {
+			l = &loop{op: op}
+			loops[string(key)] = l
 			order = append(order, l)
-			first[l] = op.Call
 		}
-		count[l]++
-		last[l] = op.Call
-		rules[l] = len(op.Permissions)
+		l.count++
+		l.last, l.rules = op.Call, len(op.Permissions)
 	}
 	for _, l := range order {
-		batch := strings.HasPrefix(l.summary, "authorize") && rules[l] > 1 && !strings.HasPrefix(l.code, "InvalidPermission.") &&
-			l.code != "RequestLimitExceeded" && l.code != "UnauthorizedOperation" && l.code != "RulesPerSecurityGroupLimitExceeded"
+		code := l.op.Error
+		batch := l.op.Op == traces.AuthorizeSecurityGroupIngress && l.rules > 1 && !strings.HasPrefix(code, "InvalidPermission.") &&
+			code != "RequestLimitExceeded" && code != "UnauthorizedOperation" && code != "RulesPerSecurityGroupLimitExceeded"
 		if batch {
-			j.find(poisonedBatch, "%s failed %s with %s: one bad rule keeps all %d of the batch from being granted", l.summary, times(count[l]), l.code, rules[l])
+			j.find(poisonedBatch, "%s failed %s with %s: one bad rule keeps all %d of the batch from being granted", callSummary(l.op), times(l.count), code, l.rules)
 		}
-		if count[l] >= 3 {
-			j.find(failingLoop, "%s failed with %s %s in %s", l.summary, l.code, times(count[l]), report.Duration(last[l].Sub(first[l]).Seconds()))
+		if l.count >= 3 {
+			j.find(failingLoop, "%s failed with %s %s in %s", callSummary(l.op), code, times(l.count), report.Duration(l.last.Sub(l.op.Call).Seconds()))
 		}
 	}
 	if limited > 0 {
 		j.find(ruleLimit, "the group was full %s (RulesPerSecurityGroupLimitExceeded): nothing was granted by these calls", times(limited))
 	}
+}
+
+// appendCall appends what tells calls that fail apart: what was asked for, and the error.
+func appendCall(key []byte, op *traces.Operation) []byte {
+	text := func(s string) { key = append(append(key, s...), 0) }
+	rule := func(r traces.Rule) {
+		text(r.Protocol)
+		text(r.Source)
+		key = binary.LittleEndian.AppendUint32(key, uint32(r.FromPort))
+		key = binary.LittleEndian.AppendUint32(key, uint32(r.ToPort))
+	}
+	text(op.Op)
+	text(op.Error)
+	for i := range op.Permissions {
+		rule(op.Permissions[i].Rule)
+	}
+	for i := range op.Updates {
+		text(op.Updates[i].ID)
+		rule(op.Updates[i].Rule)
+	}
+	for _, id := range op.RuleIDs {
+		text(id)
+	}
+	return key
 }
 
 func times(n int) string {

@@ -3,8 +3,11 @@ package checker
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -159,8 +162,19 @@ func (j *judgement) porcupine(ctx context.Context, segments []segment, opt linea
 		}
 		return linear.Linearizable
 	}
-	for _, s := range segments {
-		r := linear.Check(ctx, j.onRules(s.from, s.to), s.initial, opt)
+	results := make([]linear.Result, len(segments))
+	var failed atomic.Int64 // the first segment that fails: nothing behind it matters
+	failed.Store(int64(len(segments)))
+	inParallel(len(segments), func(n int) {
+		if int64(n) > failed.Load() {
+			return
+		}
+		s := segments[n]
+		results[n] = linear.Check(ctx, j.onRules(s.from, s.to), s.initial, opt)
+		for was := failed.Load(); results[n].Mutations == linear.NotLinearizable && int64(n) < was && !failed.CompareAndSwap(was, int64(n)); was = failed.Load() {
+		}
+	})
+	for _, r := range results {
 		if joined.Failed == nil {
 			joined.Failed = r.Failed
 		}
@@ -174,6 +188,20 @@ func (j *judgement) porcupine(ctx context.Context, segments []segment, opt linea
 		}
 	}
 	return joined
+}
+
+// inParallel does work n times, with as many at once as there are processors, the first ones first.
+func inParallel(n int, work func(i int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				work(i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // isRead reports whether the call shows all rules of the group.

@@ -283,25 +283,27 @@ func (p *problem) tried(r traces.Rule) bool {
 // any describe shows.
 func (p *problem) firstView() map[traces.Rule]presence {
 	views := map[traces.Rule]presence{}
-	mutated := map[traces.Rule]bool{}
+	mutated := make([]bool, len(p.u.facts)) // by managed fact
 	firstMutation := traces.Forever
 	for i := range p.ops {
 		if e := p.effects[i]; p.source[i] >= 0 && e.kind != turn && e.kind != none && e.result == changed {
 			firstMutation = min(firstMutation, p.ops[i].Call)
 			for _, it := range e.items {
-				mutated[p.u.facts[it.managed].rule] = true
+				mutated[it.managed] = true
 			}
 			for _, f := range e.set {
-				mutated[p.u.facts[f].rule] = true
+				mutated[p.u.managedOf(f)] = true
 			}
 		}
 	}
 	first := true
+	var view []traces.Permission // the one before
 	for i := range p.c.Operations {
 		op := &p.c.Operations[i]
-		if op.View == nil || op.Outcome != traces.Succeeded {
+		if op.View == nil || op.Outcome != traces.Succeeded || !first && slices.Equal(view, op.View) {
 			continue
 		}
+		view = op.View
 		if first && op.Return <= firstMutation {
 			for r := range p.u.rules {
 				views[r] = absent
@@ -309,7 +311,7 @@ func (p *problem) firstView() map[traces.Rule]presence {
 			p.viewed = len(op.View) + 1
 		}
 		for _, perm := range op.View {
-			if first && op.Return <= firstMutation || !mutated[perm.Rule] {
+			if first && op.Return <= firstMutation || !mutated[p.u.rules[perm.Rule].managed] {
 				views[perm.Rule] = present
 			}
 		}

@@ -106,6 +106,7 @@ func (p *problem) number() {
 			add(r.Permission, p.isManaged(r.Description))
 		}
 	}
+	var view []traces.Permission // the one before: most describes show what the one before them showed
 	for i := range p.c.Operations {
 		op := &p.c.Operations[i]
 		for _, perm := range op.Permissions {
@@ -120,6 +121,10 @@ func (p *problem) number() {
 		for _, r := range op.Updates {
 			add(r.Permission, p.isManaged(r.Description))
 		}
+		if op.View == nil || slices.Equal(view, op.View) {
+			continue
+		}
+		view = op.View
 		for _, perm := range op.View {
 			add(perm, p.isManaged(perm.Description))
 		}

@@ -80,6 +80,14 @@ func (u *universe) rule(r traces.Rule) item {
 	return it
 }
 
+// managedOf returns the managed fact of the rule that one of its two facts belongs to.
+func (u *universe) managedOf(f int32) int32 {
+	if u.facts[f].managed {
+		return f
+	}
+	return f - 1
+}
+
 // port returns the index of a port, new or known.
 func (u *universe) port(k portKey) int {
 	i, known := u.byPort[k]
