@@ -263,7 +263,24 @@ func readCapture(cmd *cobra.Command, args []string, opt capture.Options) (*captu
 	note := newProgress(cmd.ErrOrStderr())
 	note.show("reading")
 	defer note.clear()
-	c, err := capture.Read(cmd.Context(), args, cmd.InOrStdin(), opt)
+	type result struct {
+		c   *capture.Capture
+		err error
+	}
+	// A pipe on which nothing comes holds its reader, whatever the context says: an interruption does not wait for it.
+	done := make(chan result, 1)
+	go func() {
+		c, err := capture.Read(cmd.Context(), args, cmd.InOrStdin(), opt)
+		done <- result{c, err}
+	}()
+	var c *capture.Capture
+	var err error
+	select {
+	case r := <-done:
+		c, err = r.c, r.err
+	case <-cmd.Context().Done():
+		err = cmd.Context().Err()
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil, &exitError{exitUndecided, errors.New("interrupted; no verdict")}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,5 +81,21 @@ func TestHelpFits(t *testing.T) {
 				t.Errorf("%s: too wide: %s", command, line)
 			}
 		}
+	}
+}
+
+// TestInterruptedWhileNothingComes: a pipe that stays open and silent does not hold the tool.
+func TestInterruptedWhileNothingComes(t *testing.T) {
+	stdin, writer := io.Pipe()
+	defer writer.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	root := newRootCommand()
+	root.SetArgs([]string{"check", "-"})
+	root.SetIn(stdin)
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	cancel()
+	if err := root.ExecuteContext(ctx); err == nil || err.Error() != "interrupted; no verdict" {
+		t.Errorf("got %v", err)
 	}
 }
