@@ -79,8 +79,8 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 	if opt.Timeout > 0 {
 		b.until = time.Now().Add(opt.Timeout)
 	}
-	var worst *search
-	var at *node
+	var last *search
+	var best stop
 	whole := s
 	for _, try := range s.tries() {
 		s := whole
@@ -100,7 +100,7 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 			return nil, err
 		}
 		used := b.used
-		done, n, over, err := x.safely()
+		got, over, err := x.safely()
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +113,8 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 		if try.stamped {
 			continue
 		}
-		if worst == nil || done > r.Done {
-			r.Done, worst, at = done, x, n
+		if got.at != nil && best.behind(got.at, got.count) {
+			best, last, r.Done = got, x, got.count
 		}
 		if x.gaveUp != "" {
 			r.Bound = x.gaveUp
@@ -134,21 +134,21 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 	if r.Bound != "" {
 		r.Verdict = Unknown
 	}
-	if at != nil {
-		worst.blame(r, at)
+	if last != nil {
+		last.blame(r, best)
 	}
 	return r, nil
 }
 
 // safely turns a failure of the generated code into an error.
-func (x *search) safely() (done int, at *node, over string, err error) {
+func (x *search) safely() (best stop, over string, err error) {
 	defer func() {
 		if f, ok := recover().(engine.Failure); ok {
 			err = errors.Join(f, fmt.Errorf("in the state\n%s", x.d.Model.Show(x.d.Output().Cur)))
 		}
 	}()
-	done, at, over = x.run()
-	return done, at, over, nil
+	best, over = x.run()
+	return best, over, nil
 }
 
 // try is one way to lay the capture out.
@@ -245,8 +245,8 @@ var conjuncts = map[kind]map[result]string{
 var resultWords = map[result]string{ok: "ok", isDuplicate: "Duplicate", isNotFound: "NotFound", isLimit: "the limit error"}
 
 // blame says which operation cannot follow, and why: what the design would have done instead.
-func (x *search) blame(r *Result, at *node) {
-	enabled := x.enabled(at.done)
+func (x *search) blame(r *Result, best stop) {
+	enabled := x.enabled(best.at.done)
 	if len(enabled) == 0 {
 		return
 	}
@@ -257,13 +257,7 @@ func (x *search) blame(r *Result, at *node) {
 		score int32
 	}
 	var list []scored
-	for a, n := range x.attempts {
-		if a.done != at.done {
-			continue
-		}
-		if a.kind != op.kind {
-			n += 1 << 22
-		}
+	for a, n := range best.attempts {
 		call := kindWords[a.kind] + " " + x.list(x.spansOf(a.rules))
 		same := slices.ContainsFunc(enabled, func(i int) bool { return x.ops[i].kind == a.kind && x.targets[i] == a.rules })
 		switch {

@@ -185,7 +185,11 @@ func (x *search) begin(n *node, count, p, w int, t trigger, replace bool) {
 			return false
 		}
 		cur = x.clone(outs[:d.Model.Words])
-		c := &node{state: cur, done: at.done, lives: at.lives, left: at.left, cost: at.cost + 1, parent: at,
+		cost := at.cost + 1
+		if a == conform.Skip || a == conform.FireDeferred {
+			cost = at.cost // time passes: likelier than that a pod comes or goes
+		}
+		c := &node{state: cur, done: at.done, lives: at.lives, left: at.left, cost: cost, parent: at,
 			label: label{action: a, args: args, ops: [2]int32{-1, -1}}}
 		chain = append(chain, c)
 		at = c

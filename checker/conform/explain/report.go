@@ -117,7 +117,7 @@ func (s *SubjectReport) table(b *strings.Builder) {
 				text += ", then not " + r.Stuck
 			}
 			wrap(b, head, indent, text)
-			for _, why := range r.Why[:min(len(r.Why), 1)] {
+			for _, why := range r.Why[:min(len(r.Why), 2)] {
 				wrap(b, indent+"- ", indent+"  ", why)
 			}
 		}

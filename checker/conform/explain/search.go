@@ -268,42 +268,70 @@ func (x *search) keyOf(state []uint64, n *node) []byte {
 	return x.key
 }
 
-// run searches level by level. It returns the number of operations done on the furthest level, and the node there that
-// keeps most to the order of the capture.
-func (x *search) run() (furthest int, at *node, over string) {
-	for count := 0; ; count++ {
+// stop is where a search came to a stop: the node that explains the longest beginning of the capture, and what the design
+// would have called there.
+type stop struct {
+	at       *node
+	count    int // operations done
+	attempts map[attempt]int32
+}
+
+func (s stop) behind(n *node, count int) bool {
+	switch {
+	case s.at == nil:
+		return true
+	case s.at.done.base != n.done.base:
+		return s.at.done.base < n.done.base
+	}
+	return s.count < count
+}
+
+// run searches level by level until an explanation is found, nothing is left, or the budget is over.
+func (x *search) run() (best stop, over string) {
+	for count := 0; len(x.levels) > 0; count++ {
 		l := x.levels[count]
 		if l == nil {
-			if len(x.levels) == 0 {
-				return furthest, at, ""
-			}
 			continue
 		}
 		clear(x.attempts)
-		furthest, at = count, nil
 		for i := 0; i < len(l.buckets); i++ {
 			for j := 0; j < len(l.buckets[i]); j++ {
 				n := l.buckets[i][j]
 				if n.cost != l.from+int32(i) {
 					continue // a shorter way was found
 				}
-				if at == nil || n.done.base > at.done.base {
-					at = n
+				if best.behind(n, count) {
+					best.at, best.count, best.attempts = n, count, nil
 				}
 				if n.left == 0 {
 					x.found = n
-					return count, n, ""
+					return best, ""
 				}
 				if over = x.budget.over(); over != "" {
-					return furthest, at, over
+					break
 				}
 				x.budget.used++
 				x.expand(n, count)
 			}
 			l.buckets[i] = nil
+			if over != "" {
+				break
+			}
+		}
+		if best.attempts == nil {
+			best.attempts = map[attempt]int32{}
+			for a, cost := range x.attempts {
+				if a.done == best.at.done {
+					best.attempts[a] = cost
+				}
+			}
+		}
+		if over != "" {
+			return best, over
 		}
 		delete(x.levels, count)
 	}
+	return best, ""
 }
 
 // enabled lists the operations that can come next.
