@@ -94,11 +94,10 @@ func (j *judgement) writers() {
 	var names []string
 	var strangers []string
 	for _, id := range order {
-		role := id
+		// A caller of unknown role, as in logs, is not told apart from others by it.
 		if c := j.p.callers[id]; c != nil && c.Role != "" {
-			role = c.Account + "/" + c.Role
+			roles[c.Account+"/"+c.Role] = true
 		}
-		roles[role] = true
 		names = append(names, fmt.Sprintf("%s (%s)", id, countOf(count[id], "change")))
 		if !j.p.releases[id].Controller {
 			strangers = append(strangers, id)
@@ -463,6 +462,9 @@ func (j *judgement) missing() {
 	}
 	if j.g.capture.Snapshot == nil && (j.r.Stuck != nil || !j.r.CertainStart()) {
 		j.find(needBindings, "give --initial (aws ec2 describe-security-group-rules): the rules at the beginning are not certain")
+	}
+	if j.r.Stuck != nil && len(j.p.history.Inputs) > 1 {
+		j.find(needBindings, "if the sources' clocks are more than %s apart, say so with --clock-skew: one call would count as two", report.Duration(j.opt.ClockSkew.Seconds()))
 	}
 	possible := j.r.NeverEmpty == report.Possible || j.r.Covered == report.Possible
 	if possible && !j.hasFormat(traces.FormatControllerLog) && !j.hasFormat(traces.FormatHistory) {

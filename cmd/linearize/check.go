@@ -134,7 +134,11 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	note := newProgress(cmd.ErrOrStderr())
 	f.opt.Progress = func(group string, done, of int) { note.show("judging %s (%d of %d)", group, done+1, of) }
 	r := checker.Check(cmd.Context(), c, f.opt)
-	if f.minimize != "" && r.Verdict == report.Violated {
+	switch {
+	case f.minimize == "":
+	case r.Verdict != report.Violated:
+		fmt.Fprintln(cmd.ErrOrStderr(), "linearize: nothing is violated, so that --minimize writes nothing")
+	default:
 		note.show("minimizing")
 		if err := f.writeMinimal(cmd.Context(), c, r); err != nil {
 			return err
