@@ -16,11 +16,11 @@ import (
 type Environment struct {
 	Name, Text string
 
-	lag                                        int
-	processes, workers                         int
-	outlives, severalGroups                    bool
-	crashes, leaderChanges, failures, answers  bool
-	delayed, external, defaultVPC, oldAnswered bool
+	lag                                       int
+	processes, workers                        int
+	outlives, severalGroups                   bool
+	crashes, leaderChanges, failures, answers bool
+	delayed, external, defaultVPC             bool
 }
 
 // environments from the narrowest; includes names one that allows no more than this one does.

@@ -55,6 +55,9 @@ type Result struct {
 	States int `json:"states"`
 }
 
+// beam is how many states are looked at after each operation while the sources' own times are taken at their word.
+const beam = 4000
+
 // exhaustive is the number of bindings up to which every reconcile is tried from the beginning.
 const exhaustive = 4
 
@@ -86,9 +89,7 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 		s := whole
 		if try.stamped {
 			s = whole.narrowed()
-			b.used, b.states = 0, opt.States/8
-		} else {
-			b.states = opt.States
+			b.used = 0
 		}
 		w := world{design: design, env: env, tagged: try.tagged, limit: s.limit(), vpc: env.defaultVPC}
 		x, err := newSearch(s, w, try.extra, b)
@@ -96,6 +97,9 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 			return nil, err
 		}
 		x.full = try.full
+		if try.stamped {
+			x.beam = beam
+		}
 		if err := x.start(); err != nil {
 			return nil, err
 		}
@@ -111,6 +115,7 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 			return r, nil
 		}
 		if try.stamped {
+			b.used = 0
 			continue
 		}
 		if got.at != nil && best.behind(got.at, got.count) {
@@ -199,6 +204,7 @@ func (s *Subject) narrowed() *Subject {
 		}
 	}
 	n.order()
+	n.live()
 	return &n
 }
 

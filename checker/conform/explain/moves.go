@@ -239,8 +239,13 @@ func (x *search) fresh(p int) bool {
 	return true
 }
 
-// restart begins another life of a process.
+// restart begins another life of a process, unless the capture shows that the same one was running before and is later.
 func (x *search) restart(n *node, a conform.Action, p int) {
+	for _, life := range x.lives {
+		if n.done.has(life[0]) && !n.done.has(life[1]) && (len(x.callers) < 2 || a == conform.Crash && x.mayBe(n, p, &x.ops[life[0]])) {
+			return
+		}
+	}
 	from := len(x.raw)
 	x.hidden(n, a, conform.Args{Process: p}, x.d.Faults())
 	for i := from; i < len(x.raw); i++ {

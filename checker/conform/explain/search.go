@@ -84,6 +84,7 @@ type search struct {
 	targets []engine.Set // by operation: its rules
 	watch   engine.Set   // bindings whose targets were recorded
 	full    bool         // every reconcile may happen at any time
+	beam    int          // if not 0, how many nodes of a level are looked at, those with the shortest ways
 	hint    [][]int32    // by binding: see lookahead
 	budget  *budget
 
@@ -294,6 +295,7 @@ func (x *search) run() (best stop, over string) {
 			continue
 		}
 		clear(x.attempts)
+		until := x.budget.used + x.beam
 		for i := 0; i < len(l.buckets); i++ {
 			for j := 0; j < len(l.buckets[i]); j++ {
 				n := l.buckets[i][j]
@@ -314,7 +316,7 @@ func (x *search) run() (best stop, over string) {
 				x.expand(n, count)
 			}
 			l.buckets[i] = nil
-			if over != "" {
+			if over != "" || x.beam > 0 && x.budget.used >= until {
 				break
 			}
 		}

@@ -36,6 +36,7 @@ type operation struct {
 	ret     traces.Instant
 	stamp   traces.Instant // the second that the source writes; 0 where there is none
 	after   int            // the operation that the same caller finished before; -1
+	certain bool           // the source tells running processes apart
 	caller  string         // the process that sent it, where there are several
 	foreign bool           // the caller is no controller
 	id      string
@@ -60,6 +61,7 @@ type Subject struct {
 	listed    bool     // and some of them of no group in particular
 	watched   []int32  // ports whose targets were recorded
 	callers   []string
+	lives     [][2]int // the first and the last operation of each process that the sources tell from others
 }
 
 // Operations is how many operations an explanation has to contain or may contain.
@@ -102,7 +104,8 @@ func Subjects(h *traces.History, snapshots []traces.Snapshot, groups []string, m
 	return out
 }
 
-func newSubject(h *traces.History, group string, k key, several bool, snapshots []traces.Snapshot, managed func(string) bool) *Subject {
+func newSubject(history *traces.History, group string, k key, several bool, snapshots []traces.Snapshot, managed func(string) bool) *Subject {
+	h := history
 	s := &Subject{Group: group, Protocol: k.protocol, Source: k.source}
 	spans := func(list []traces.Permission) (mine []span, others bool) {
 		for _, p := range list {
@@ -139,6 +142,7 @@ func newSubject(h *traces.History, group string, k key, several bool, snapshots 
 	for i := range h.Operations {
 		h := &h.Operations[i]
 		op := operation{outcome: h.Outcome, err: h.Error, call: h.Call, ret: h.Return, stamp: h.Stamp, after: -1, caller: h.Process, id: h.ID, at: clock(h)}
+		op.certain = certain(history, h)
 		if c := h.Caller; c != nil && c.UserAgent != "" {
 			_, controller := property.FromUserAgent(c.UserAgent)
 			op.foreign = !controller
@@ -227,6 +231,7 @@ func newSubject(h *traces.History, group string, k key, several bool, snapshots 
 		}
 	}
 	s.order()
+	s.live()
 	if several {
 		s.note("the group's rules have several sources or protocols; each is explained by itself")
 	}
@@ -238,6 +243,38 @@ func newSubject(h *traces.History, group string, k key, several bool, snapshots 
 		s.cannot("no rule has ports")
 	}
 	return s
+}
+
+// certain says whether the caller of an operation is one running process for sure: in a controller's log, which would show
+// its start, and in a history that names processes. CloudTrail knows sessions, and those outlive processes.
+func certain(h *traces.History, op *traces.Operation) bool {
+	for _, source := range op.Sources {
+		switch h.Inputs[source.Input].Format {
+		case traces.FormatControllerLog:
+			return true
+		case traces.FormatHistory:
+			return op.Process != "" && op.Process != "controller"
+		}
+	}
+	return false
+}
+
+// live finds between which operations a process cannot have started anew.
+func (s *Subject) live() {
+	s.lives = nil
+	index := map[string]int{}
+	for i, op := range s.ops {
+		if !op.certain || op.foreign || op.optional() {
+			continue
+		}
+		n, ok := index[op.caller]
+		if !ok {
+			n = len(s.lives)
+			index[op.caller] = n
+			s.lives = append(s.lives, [2]int{i, i})
+		}
+		s.lives[n][1] = i
+	}
 }
 
 const managedLabel = "elbv2.k8s.aws/targetGroupBinding=shared"
