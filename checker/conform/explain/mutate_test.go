@@ -84,7 +84,7 @@ func TestMutationsAreRejected(t *testing.T) {
 		"real-run-control/history.ndjson":  {"drop the last": prefix},
 		"real-run-incident/history.ndjson": {"drop the last": prefix},
 		"real-run-restart/history.ndjson":  {},
-		"incident-2026-08-28": {"drop the last": prefix, "drop 0": before, "port of 7": another, "drop 7": nobody},
+		"incident-2026-08-28":              {"drop the last": prefix, "drop 0": before, "port of 7": another, "drop 7": nobody},
 		"real-run-incident/controller.log": {"drop the last": prefix, "drop 0": before, "drop 1": before, "swap 1": order,
 			"swap 2": restart},
 	}

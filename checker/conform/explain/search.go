@@ -88,6 +88,11 @@ type search struct {
 	hint    [][]int32    // by binding: see lookahead
 	budget  *budget
 
+	// A search that is not full widens where it comes to a stop.
+	narrow    bool
+	kept      map[int][]*node
+	wideUntil int
+
 	levels   map[int]*level
 	attempts map[attempt]int32
 	found    *node
@@ -331,9 +336,50 @@ func (x *search) run() (best stop, over string) {
 		if over != "" {
 			return best, over
 		}
+		x.keep(l, count)
 		delete(x.levels, count)
+		if x.narrow && count > x.wideUntil {
+			x.full = false
+		}
+		if len(x.levels) == 0 && x.widen(count) {
+			count = max(count-back, 0) - 1
+		}
 	}
 	return best, ""
+}
+
+// back is how many operations a search that came to a stop goes back, to try every reconcile from there.
+const back = 12
+
+// keep remembers the nodes with which a level began, for widen.
+func (x *search) keep(l *level, count int) {
+	if x.full {
+		return
+	}
+	if x.kept == nil {
+		x.narrow, x.kept = true, map[int][]*node{}
+	}
+	x.kept[count] = nil
+	for _, n := range l.nodes {
+		if n.cost != dead && (n.label.seen() || n.parent == nil) {
+			x.kept[count] = append(x.kept[count], n)
+		}
+	}
+	delete(x.kept, count-back-1)
+}
+
+// widen goes back some operations and tries every reconcile until the stop is passed. It reports whether that is worth trying:
+// it is not where it has been done before.
+func (x *search) widen(count int) bool {
+	if !x.narrow || x.full || count <= x.wideUntil || x.beam > 0 {
+		return false
+	}
+	from := max(count-back, 0)
+	for _, n := range x.kept[from] {
+		x.insert(from, n)
+	}
+	x.full, x.wideUntil = true, count+1
+	return true
 }
 
 // enabled lists the operations that can come next.
