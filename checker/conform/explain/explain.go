@@ -26,7 +26,7 @@ const (
 
 // Options bound the search.
 type Options struct {
-	// States bounds the states that one design in one environment may take; 0 means 400,000.
+	// States bounds the states that one design in one environment may take; 0 means 400,000 and 2,000 more for each operation.
 	States int
 	// Timeout bounds the time for one design in one environment; 0 means none.
 	Timeout time.Duration
@@ -76,7 +76,7 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 		return r, nil
 	}
 	if opt.States == 0 {
-		opt.States = 400_000
+		opt.States = 400_000 + 2_000*len(s.ops)
 	}
 	b := &budget{ctx: ctx, states: opt.States}
 	if opt.Timeout > 0 {
