@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -35,29 +36,27 @@ func (j *judgement) linearity(ctx context.Context) {
 	segments := j.segments()
 	result := j.porcupine(ctx, segments, opt)
 	mutations, detail := result.Mutations, result.Detail
-	if mutations == linear.Unknown && j.r.Stuck == nil && j.r.Err == nil && len(j.r.Unclear) == 0 {
+	if mutations == linear.Unknown && j.r.Err == nil && len(j.r.Unclear) == 0 {
 		mutations, detail = linear.Linearizable, "by the search over orders; Porcupine gave up: "+detail
-	}
-	all := result.All
-	if j.reads() == 0 {
-		all = mutations
-	}
-	l := report.Linearity{Result: all.String(), Mutations: mutations.String(), Detail: detail}
-	lag := linear.LagReport{Reads: make([]linear.Lag, j.reads())} // where everything can be ordered no read is old
-	if result.All != linear.Linearizable {
-		lag = j.readLag(ctx, segments, opt)
-	}
-	l.Reads, l.StaleReads, l.MaxReadLagSeconds = len(lag.Reads), lag.Stale, max(lag.Max, lag.Joint).Seconds()
-	for _, read := range lag.Reads {
-		if read.Lag > 0 {
-			l.ReadLags = append(l.ReadLags, report.ReadLag{ID: read.ID, Seconds: read.Lag.Seconds()})
+		if j.r.Stuck != nil {
+			mutations = linear.NotLinearizable
 		}
 	}
-	if len(lag.Reads) > 0 {
-		l.Quantiles = &report.Quantiles{Median: lag.Median, P90: lag.P90, P99: lag.P99, Max: lag.Max.Seconds()}
+	all := result.All
+	if j.reads() == 0 || mutations == linear.NotLinearizable {
+		all = mutations
 	}
-	if l.Detail == "" {
-		l.Detail = readsInWords(lag)
+	l := report.Linearity{Result: all.String(), Mutations: mutations.String(), Detail: detail, Reads: j.reads()}
+	switch {
+	case l.Reads == 0:
+		l.Detail = cmp.Or(l.Detail, "no describe with its answer was recorded")
+	case mutations == linear.NotLinearizable:
+		l.Detail = cmp.Or(l.Detail, "the changes cannot be ordered, so that no describe was measured")
+	case all == linear.Linearizable: // then no read is old
+		l.Quantiles = &report.Quantiles{}
+		l.Detail = cmp.Or(l.Detail, readsInWords(linear.LagReport{Reads: make([]linear.Lag, l.Reads)}))
+	default:
+		measured(&l, j.readLag(ctx, segments, opt))
 	}
 	j.out.Linearity = l
 	if f := result.Failed; f != nil && result.Mutations == linear.NotLinearizable {
@@ -70,6 +69,20 @@ func (j *judgement) linearity(ctx context.Context) {
 		len(j.r.Unclear) == 0 && j.g.capture.Snapshot == nil && j.r.CertainStart() {
 		j.disagree(result)
 	}
+}
+
+// measured notes how old the reads were.
+func measured(l *report.Linearity, lag linear.LagReport) {
+	l.Reads, l.StaleReads, l.MaxReadLagSeconds = len(lag.Reads), lag.Stale, max(lag.Max, lag.Joint).Seconds()
+	for _, read := range lag.Reads {
+		if read.Lag > 0 {
+			l.ReadLags = append(l.ReadLags, report.ReadLag{ID: read.ID, Seconds: read.Lag.Seconds()})
+		}
+	}
+	if len(lag.Reads) > 0 {
+		l.Quantiles = &report.Quantiles{Median: lag.Median, P90: lag.P90, P99: lag.P99, Max: lag.Max.Seconds()}
+	}
+	l.Detail = cmp.Or(l.Detail, readsInWords(lag))
 }
 
 // unordered says where no order of the operations goes on.
@@ -143,9 +156,13 @@ func (j *judgement) onRules(from, to int) []traces.Operation {
 	return pick(ops, kept)
 }
 
-// withTime bounds the time by the number of operations.
+// withTime bounds the time by the number of operations. Where the search found no order, a second opinion is worth less.
 func (j *judgement) withTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, linearTime+time.Duration(len(j.g.capture.Operations))*linearTimePerCall)
+	most := linearTime + time.Duration(len(j.g.capture.Operations))*linearTimePerCall
+	if j.r.Stuck != nil {
+		most /= 10
+	}
+	return context.WithTimeout(ctx, most)
 }
 
 // porcupine joins what Porcupine says of the segments.
@@ -279,7 +296,7 @@ func quantiles(reads []linear.Lag) (median, p90, p99 float64) {
 func readsInWords(lag linear.LagReport) string {
 	switch {
 	case len(lag.Reads) == 0:
-		return "no describe with its answer was recorded"
+		return "the age of the describes could not be measured: " + lag.Detail
 	case lag.Unexplained > 0:
 		return fmt.Sprintf("%d of %d describes saw rules that no order of the recorded calls gives: somebody whose calls are not recorded changes the group", lag.Unexplained, len(lag.Reads))
 	case lag.Stale > 0:

@@ -56,6 +56,8 @@ type explorer struct {
 	next    []int32
 	scratch State
 	key     []int32
+	left    []int32 // places of the operations that may come next
+	touched State
 	moves   []Edge // edges in the order of discovery
 }
 
@@ -242,10 +244,16 @@ func (x *explorer) last() traces.Instant {
 	return last
 }
 
-// expand tries every mandatory operation that can come next.
+// expand tries every mandatory operation that can come next, or as many of them as are enough.
 func (x *explorer) expand(n int32) {
 	c, node := x.configs[n], x.block.Nodes[n]
 	top := x.keys[c.at]
+	if x.p.Touches != nil && len(x.optional) == 0 {
+		for _, place := range x.persistent(c, node) {
+			x.try(n, place)
+		}
+		return
+	}
 	for i := range c.holes {
 		x.try(n, x.keys[c.at+1+i])
 	}
@@ -255,6 +263,56 @@ func (x *explorer) expand(n int32) {
 		}
 		x.try(n, place)
 	}
+}
+
+// persistent lists operations of which one has to come next, before anything that concerns the same facts can: the one whose
+// time runs out first, and all those, of the operations that can take effect before it, that touch facts in common with one
+// of the list or wait for one of the list or are waited for.
+func (x *explorer) persistent(c config, node Node) []int32 {
+	x.left = append(x.left[:0], x.keys[c.at+1:c.at+1+c.holes]...)
+	for place := x.keys[c.at]; int(place) < len(x.mandatory) && x.p.Operations[x.mandatory[place]].Call <= node.Last; place++ {
+		x.left = append(x.left, place)
+	}
+	op := func(place int32) *Operation { return &x.p.Operations[x.mandatory[place]] }
+	urgent := 0
+	for i, place := range x.left {
+		if op(place).Return < op(x.left[urgent]).Return {
+			urgent = i
+		}
+	}
+	// The list grows at the front of left.
+	x.left[0], x.left[urgent] = x.left[urgent], x.left[0]
+	listed := 1
+	x.touched = append(x.touched[:0], x.p.Touches(int(x.mandatory[x.left[0]]))...)
+	for again := true; again; {
+		again = false
+		for i := listed; i < len(x.left); i++ {
+			place := x.left[i]
+			touches := x.p.Touches(int(x.mandatory[place]))
+			if !touches.Meets(x.touched) && !x.waits(place, x.left[:listed]) {
+				continue
+			}
+			for w := range touches {
+				x.touched[w] |= touches[w]
+			}
+			x.left[i], x.left[listed] = x.left[listed], x.left[i]
+			listed++
+			again = true
+		}
+	}
+	return x.left[:listed]
+}
+
+// waits reports whether the operation waits for one of the others, or one of them for it.
+func (x *explorer) waits(place int32, others []int32) bool {
+	op := x.mandatory[place]
+	for _, other := range others {
+		b := x.mandatory[other]
+		if slices.Contains(x.p.Operations[op].After, b) || slices.Contains(x.p.Operations[b].After, op) {
+			return true
+		}
+	}
+	return false
 }
 
 // try lets the mandatory operation at the place take effect in node n.

@@ -47,7 +47,7 @@ func (p *problem) begin() {
 		// Whoever gives the bindings of a group that is being granted rules asks for the closed world.
 		base.Set(told)
 	}
-	p.initial = []orders.State{base}
+	p.initial, p.unknown = []orders.State{base}, unknown
 	if !p.opt.anyStart {
 		if len(unknown) > 0 {
 			names := make([]string, len(unknown))

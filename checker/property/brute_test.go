@@ -369,6 +369,13 @@ func logCapture(t *testing.T, c *Capture) {
 	t.Logf("bindings %v %v releases %v", c.HasBindings, c.Bindings, c.Releases)
 }
 
+// toldNotFound reports whether the group is one whose revokes of absent rules fail.
+func toldNotFound(c *Capture) bool {
+	return slices.ContainsFunc(c.Operations, func(op traces.Operation) bool {
+		return op.Op == traces.RevokeSecurityGroupIngress && op.Error == "InvalidPermission.NotFound"
+	})
+}
+
 func cases(t *testing.T) int {
 	if testing.Short() {
 		return 300
@@ -391,7 +398,7 @@ func TestOracle(t *testing.T) {
 		}
 		got := Judge(context.Background(), c, Options{})
 		want := oracle(c, false)
-		if len(want.outcomes) == 0 {
+		if len(want.outcomes) == 0 && !toldNotFound(c) {
 			want = oracle(c, true)
 		}
 		compare(t, seed, c, got, want)
@@ -421,6 +428,9 @@ func TestReused(t *testing.T) {
 		var want *enumeration
 		for _, o := range []Options{opt, {anyStart: true}, {anyStart: true, Lenient: true}} {
 			o.Need, o.Contract = opt.Need, opt.Contract
+			if o.Lenient && toldNotFound(c) {
+				break
+			}
 			if want = reused(c, o); len(want.outcomes) > 0 {
 				break
 			}

@@ -25,6 +25,7 @@ type problem struct {
 	// source is the index in Capture.Operations of each operation, or -1 for what is no call.
 	source  []int
 	initial []orders.State
+	unknown []item // rules of which nobody knows whether they were there at the beginning
 	// worst says how optional operations that nothing refers to any more are taken: true, so that properties suffer.
 	worst bool
 
@@ -576,6 +577,64 @@ func (p *problem) sortOperations() {
 		ops[to], effects[to], source[to] = o, p.effects[from], p.source[from]
 	}
 	p.ops, p.effects, p.source = ops, effects, source
+}
+
+// busy is how many operations are open at once before it is worth while to ask first whether there is any order at all.
+const busy = 6
+
+// isBusy reports whether so many operations are open at once.
+func (p *problem) isBusy() bool {
+	returns := make([]traces.Instant, len(p.ops))
+	for i := range p.ops {
+		returns[i] = p.ops[i].Return
+	}
+	slices.Sort(returns)
+	over := 0
+	for i := range p.ops {
+		for returns[over] < p.ops[i].Call {
+			over++
+		}
+		if i+1-over >= busy {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesAlone gives the problem to package orders without the needs, for the question whether there is any order: operations
+// on different rules are not tried in both orders.
+func (p *problem) rulesAlone() *orders.Problem {
+	q := p.orders()
+	q.Step = func(op int, from, to orders.State) bool {
+		if !p.effects[op].apply(p.u, p.opt.Lenient, from, to) {
+			return false
+		}
+		for i, mask := range p.u.present {
+			to[i] &= mask
+		}
+		return true
+	}
+	touched := map[*effect]orders.State{}
+	for i := range p.ops {
+		e := p.effects[i]
+		if touched[e] != nil {
+			continue
+		}
+		mask := make(orders.State, p.u.words)
+		if e.kind != none && e.kind != turn {
+			p.references(i, func(f int32) { mask.Set(f) })
+		}
+		touched[e] = mask
+	}
+	q.Touches = func(op int) orders.State { return touched[p.effects[op]] }
+	q.Initial = make([]orders.State, len(p.initial))
+	for i, s := range p.initial {
+		q.Initial[i] = slices.Clone(s)
+		for w, mask := range p.u.present {
+			q.Initial[i][w] &= mask
+		}
+	}
+	return q
 }
 
 // orders gives the problem to package orders.

@@ -106,11 +106,17 @@ func Judge(ctx context.Context, c *Capture, opt Options) *Result {
 	r := judgeOnce(ctx, c, opt, true)
 	// The controller is taken to order calls on targets and on rules as one reconcile does, unless that explains nothing;
 	// rules that nothing proves to have been there to have been absent, unless that explains nothing; and revokes to have
-	// found what they named, unless that explains nothing either.
+	// found what they named, unless that explains nothing either (and no answer says otherwise).
 	for _, more := range []Options{{freely: true}, {anyStart: true}, {anyStart: true, freely: true},
 		{anyStart: true, Lenient: true}, {anyStart: true, Lenient: true, freely: true}} {
 		if r.Stuck == nil || opt.Lenient && more.Lenient {
 			break
+		}
+		if more.Lenient && r.problem.strict() {
+			break
+		}
+		if more.freely && len(r.problem.targetCalls) == 0 || more.anyStart && !more.Lenient && len(r.problem.unknown) == 0 {
+			continue // that is what was tried already
 		}
 		again := opt
 		again.anyStart, again.freely, again.Lenient = more.anyStart, more.freely, opt.Lenient || more.Lenient
@@ -124,6 +130,17 @@ func Judge(ctx context.Context, c *Capture, opt Options) *Result {
 	}
 	r.doubt(c)
 	return r
+}
+
+// strict reports whether some revoke was answered with InvalidPermission.NotFound, which no group of a default VPC does
+// (AWS: API_RevokeSecurityGroupIngress).
+func (p *problem) strict() bool {
+	for i := range p.c.Operations {
+		if op := &p.c.Operations[i]; op.Op == traces.RevokeSecurityGroupIngress && op.Error == "InvalidPermission.NotFound" {
+			return true
+		}
+	}
+	return false
 }
 
 // doubt takes back what calls of unknown effect may have prevented: from its call on, such a call may have granted what was
@@ -216,8 +233,16 @@ func judgeOnce(ctx context.Context, c *Capture, opt Options, worst bool) *Result
 	}
 	j.subjects()
 	j.r.Order = make([]Placed, 0, len(p.ops))
-	err := orders.Explore(ctx, p.orders(), opt.Budget, j.block)
 	var stuck *orders.Stuck
+	var err error
+	if !p.optional && p.isBusy() {
+		// Whether there is any order takes less to tell than what all of them say.
+		err = orders.Explore(ctx, p.rulesAlone(), opt.Budget, j.blockOfRules)
+	}
+	if err == nil {
+		j.restart()
+		err = orders.Explore(ctx, p.orders(), opt.Budget, j.block)
+	}
 	switch {
 	case errors.As(err, &stuck):
 		j.r.Stuck = p.explain(stuck)

@@ -23,6 +23,9 @@ type judge struct {
 	open   []int
 	others int
 	quiet  quiet
+	// The edges of the block at hand by operation: those of operation firstOp+k are byOp[opStart[k]:opStart[k+1]].
+	firstOp       int32
+	opStart, byOp []int32
 
 	// Of the block at hand:
 	b          *orders.Block
@@ -105,6 +108,21 @@ func (j *judge) block(b *orders.Block) error {
 		j.tight()
 	}
 	return nil
+}
+
+// blockOfRules notes the order of the operations in a block without needs, in case there is none for all of them.
+func (j *judge) blockOfRules(b *orders.Block) error {
+	j.b = b
+	j.place()
+	j.cut()
+	return nil
+}
+
+// restart forgets what blocks without needs said.
+func (j *judge) restart() {
+	j.r.Order, j.r.Cuts, j.r.start, j.r.starts = j.r.Order[:0], nil, nil, 0
+	j.r.Assumptions = j.p.assumptions
+	j.others, j.quiet = 0, quiet{}
 }
 
 // worse joins the verdicts of two blocks: one that every explanation violates is enough.
@@ -391,6 +409,9 @@ func (j *judge) place() {
 		}
 	}
 	branching := len(b.Edges) > 1
+	if branching && j.others < maxAllOthers {
+		j.indexEdges()
+	}
 	for {
 		next := orders.Edge{From: -1}
 		for _, e := range b.EdgesOf(n) {
@@ -411,6 +432,30 @@ func (j *judge) place() {
 	}
 }
 
+// indexEdges sorts the edges of the block by operation.
+func (j *judge) indexEdges() {
+	edges := j.b.Edges
+	first, last := edges[0].Op, edges[0].Op
+	for _, e := range edges {
+		first, last = min(first, e.Op), max(last, e.Op)
+	}
+	j.firstOp = first
+	j.opStart = append(j.opStart[:0], make([]int32, last-first+2)...)
+	for _, e := range edges {
+		j.opStart[e.Op-first+1]++
+	}
+	for k := 1; k < len(j.opStart); k++ {
+		j.opStart[k] += j.opStart[k-1]
+	}
+	j.byOp = append(j.byOp[:0], make([]int32, len(edges))...)
+	next := slices.Clone(j.opStart)
+	for i, e := range edges {
+		at := &next[e.Op-first]
+		j.byOp[*at] = int32(i)
+		*at++
+	}
+}
+
 // alternatives are the rules that other explanations have after the operation.
 func (j *judge) alternatives(taken orders.Edge) []orders.State {
 	var others []orders.State
@@ -423,8 +468,10 @@ func (j *judge) alternatives(taken orders.Edge) []orders.State {
 		return true
 	}
 	chosen := j.b.State(taken.To)
-	for _, e := range j.b.Edges {
-		if e.Op != taken.Op || !j.b.Nodes[e.To].Survives || !j.b.Nodes[e.From].Survives || len(others) == maxOthers {
+	first := taken.Op - j.firstOp
+	for _, i := range j.byOp[j.opStart[first]:j.opStart[first+1]] {
+		e := j.b.Edges[i]
+		if !j.b.Nodes[e.To].Survives || !j.b.Nodes[e.From].Survives || len(others) == maxOthers {
 			continue
 		}
 		s := j.b.State(e.To)
