@@ -295,21 +295,29 @@ func TestBrute(t *testing.T) {
 // apart makes a random problem whose operations touch one or two facts each, and says which.
 func apart(rng *rand.Rand) *table {
 	t := randomProblem(rng)
-	touched := make([]State, len(t.Operations))
+	touched, changed := make([]State, len(t.Operations)), make([]State, len(t.Operations))
 	for op := range t.Operations {
 		t.Operations[op].Optional, t.Operations[op].Alike = false, 0
 		t.Operations[op].Return = min(t.Operations[op].Return, 20)
 		facts := rng.Perm(bits)[:1+rng.IntN(2)]
 		seen, mask := map[int]int{}, 0
-		touched[op] = make(State, t.Words)
+		reads := rng.IntN(3) == 0
+		touched[op], changed[op] = make(State, t.Words), make(State, t.Words)
 		for _, f := range facts {
 			mask |= 1 << f
 			touched[op].Set(t.place(int32(f)))
 		}
+		if !reads {
+			changed[op] = touched[op]
+		}
 		for s := range t.next[op] {
 			local, known := seen[s&mask]
 			if !known {
-				if local = rng.IntN(1<<bits) & mask; rng.IntN(3) == 0 {
+				local = rng.IntN(1<<bits) & mask
+				if reads {
+					local = s & mask
+				}
+				if rng.IntN(3) == 0 {
 					local = -1
 				}
 				seen[s&mask] = local
@@ -319,7 +327,7 @@ func apart(rng *rand.Rand) *table {
 			}
 		}
 	}
-	t.Touches = func(op int) State { return touched[op] }
+	t.Touches = func(op int) (all, changes State) { return touched[op], changed[op] }
 	return t
 }
 

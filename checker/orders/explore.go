@@ -47,18 +47,19 @@ type explorer struct {
 	block Block
 	seed  maphash.Seed
 
-	configs []config
-	keys    []int32 // the numbers of all configurations of the block
-	states  stateTable
-	layer   int32            // the first node of the layer that is being filled
-	table   map[uint64]int32 // hash of a configuration of that layer → node; collisions are chained by next
-	indexed bool             // table and next are in use: the layer has more than a few nodes
-	next    []int32
-	scratch State
-	key     []int32
-	left    []int32 // places of the operations that may come next
-	touched State
-	moves   []Edge // edges in the order of discovery
+	configs          []config
+	keys             []int32 // the numbers of all configurations of the block
+	states           stateTable
+	layer            int32            // the first node of the layer that is being filled
+	table            map[uint64]int32 // hash of a configuration of that layer → node; collisions are chained by next
+	indexed          bool             // table and next are in use: the layer has more than a few nodes
+	next             []int32
+	scratch          State
+	key              []int32
+	left             []int32 // places of the operations that may come next
+	touched, changed State
+	waiting          bool   // some operation waits for another one
+	moves            []Edge // edges in the order of discovery
 }
 
 type config struct {
@@ -70,6 +71,7 @@ func (x *explorer) prepare() {
 	ops := x.p.Operations
 	x.rank = make([]int32, len(ops))
 	for i := range ops {
+		x.waiting = x.waiting || len(ops[i].After) > 0
 		if ops[i].Optional {
 			x.rank[i] = int32(len(x.optional))
 			x.optional = append(x.optional, int32(i))
@@ -266,8 +268,8 @@ func (x *explorer) expand(n int32) {
 }
 
 // persistent lists operations of which one has to come next, before anything that concerns the same facts can: the one whose
-// time runs out first, and all those, of the operations that can take effect before it, that touch facts in common with one
-// of the list or wait for one of the list or are waited for.
+// time runs out first, and all those, of the operations that can take effect before it, that change a fact of one of the list,
+// or depend on a fact that one of the list changes, or wait for one of the list or are waited for.
 func (x *explorer) persistent(c config, node Node) []int32 {
 	x.left = append(x.left[:0], x.keys[c.at+1:c.at+1+c.holes]...)
 	for place := x.keys[c.at]; int(place) < len(x.mandatory) && x.p.Operations[x.mandatory[place]].Call <= node.Last; place++ {
@@ -283,17 +285,19 @@ func (x *explorer) persistent(c config, node Node) []int32 {
 	// The list grows at the front of left.
 	x.left[0], x.left[urgent] = x.left[urgent], x.left[0]
 	listed := 1
-	x.touched = append(x.touched[:0], x.p.Touches(int(x.mandatory[x.left[0]]))...)
+	all, changed := x.p.Touches(int(x.mandatory[x.left[0]]))
+	x.touched, x.changed = append(x.touched[:0], all...), append(x.changed[:0], changed...)
 	for again := true; again; {
 		again = false
 		for i := listed; i < len(x.left); i++ {
 			place := x.left[i]
-			touches := x.p.Touches(int(x.mandatory[place]))
-			if !touches.Meets(x.touched) && !x.waits(place, x.left[:listed]) {
+			all, changed := x.p.Touches(int(x.mandatory[place]))
+			if !all.Meets(x.changed) && !changed.Meets(x.touched) && (!x.waiting || !x.waits(place, x.left[:listed])) {
 				continue
 			}
-			for w := range touches {
-				x.touched[w] |= touches[w]
+			for w := range all {
+				x.touched[w] |= all[w]
+				x.changed[w] |= changed[w]
 			}
 			x.left[i], x.left[listed] = x.left[listed], x.left[i]
 			listed++

@@ -26,11 +26,11 @@ type Problem struct {
 	// Step writes to `to` the state that operation op leaves behind when it takes effect in `from`, and reports
 	// whether it can take effect there with the result that it had. It must depend on nothing else.
 	Step func(op int, from, to State) bool
-	// Touches, if not nil, gives the facts that Step of an operation depends on or changes. Then operations without common
-	// facts are not tried in both orders, unless some operation is optional: the graph has an explanation if there is one, but
+	// Touches, if not nil, gives the facts that Step of an operation depends on or changes, and those that it may change. Then
+	// operations neither of which may change a fact of the other are not tried in both orders, unless some operation is optional: the graph has an explanation if there is one, but
 	// it does not have them all, and where there is none Stuck.Explained may fall short (persistent sets: Godefroid,
 	// "Partial-Order Methods for the Verification of Concurrent Systems", 1996, chapter 4).
-	Touches func(op int) State
+	Touches func(op int) (all, changed State)
 }
 
 // Operation is one operation's place in time.

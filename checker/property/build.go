@@ -614,19 +614,25 @@ func (p *problem) rulesAlone() *orders.Problem {
 		}
 		return true
 	}
-	touched := map[*effect]orders.State{}
+	type mask struct{ all, changed orders.State }
+	masks := map[*effect]mask{}
+	touched := make([]mask, len(p.ops))
 	for i := range p.ops {
 		e := p.effects[i]
-		if touched[e] != nil {
-			continue
+		m, known := masks[e]
+		if !known {
+			m = mask{make(orders.State, p.u.words), make(orders.State, p.u.words)}
+			if e.kind != none && e.kind != turn {
+				p.references(i, func(f int32) { m.all.Set(f) })
+			}
+			if e.result == changed {
+				m.changed = m.all
+			}
+			masks[e] = m
 		}
-		mask := make(orders.State, p.u.words)
-		if e.kind != none && e.kind != turn {
-			p.references(i, func(f int32) { mask.Set(f) })
-		}
-		touched[e] = mask
+		touched[i] = m
 	}
-	q.Touches = func(op int) orders.State { return touched[p.effects[op]] }
+	q.Touches = func(op int) (all, changed orders.State) { return touched[op].all, touched[op].changed }
 	q.Initial = make([]orders.State, len(p.initial))
 	for i, s := range p.initial {
 		q.Initial[i] = slices.Clone(s)
