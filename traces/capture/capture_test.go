@@ -312,9 +312,9 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestCaptures reads the captures that lie beside the checkout.
+// TestCaptures reads the captures of the project's own testdata.
 func TestCaptures(t *testing.T) {
-	const captures = "../../../shared/captures"
+	const captures = "../../testdata/captures"
 	for name, want := range map[string][]string{
 		"incident-2026-08-28": {"cloudtrail.json cloudtrail 11/11", "controller.log controller-log"},
 		"real-run-incident":   {"cloudtrail.json cloudtrail 16/16", "controller.log controller-log", "history.ndjson history 15/15", " folder 0/0"},
@@ -324,7 +324,7 @@ func TestCaptures(t *testing.T) {
 		dir := filepath.Join(captures, name)
 		c, err := Read(t.Context(), []string{dir}, nil, Options{Skew: time.Second})
 		if err != nil {
-			t.Errorf("%v; the captures lie beside the checkout", err)
+			t.Errorf("%v", err)
 			continue
 		}
 		got := summary(dir, c)

@@ -1,6 +1,8 @@
 package cloudtrail
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,9 +13,14 @@ import (
 	"linearize.example/traces"
 )
 
-// TestSamples reads public events that nobody here wrote.
+// TestSamples reads public events that nobody here wrote. They are no part of the project: where they do not lie beside the
+// checkout, TestShapes alone reads events of the same shapes.
 func TestSamples(t *testing.T) {
 	const folder = "../../../shared/samples"
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		t.Logf("no samples in %s", folder)
+		return
+	}
 	h := &traces.History{}
 	r := NewReader(h, Options{Skew: time.Second})
 	var paths []string

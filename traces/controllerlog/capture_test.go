@@ -12,7 +12,7 @@ import (
 
 func readCapture(t *testing.T, name string) *traces.History {
 	t.Helper()
-	f, err := os.Open("../../../shared/captures/" + name + "/controller.log")
+	f, err := os.Open("../../testdata/captures/" + name + "/controller.log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestIncident(t *testing.T) {
 func TestRealRunsAgreeWithTheirHistories(t *testing.T) {
 	for _, name := range []string{"real-run-incident", "real-run-control", "real-run-restart"} {
 		h := readCapture(t, name)
-		f, err := os.Open("../../../shared/captures/" + name + "/history.ndjson")
+		f, err := os.Open("../../testdata/captures/" + name + "/history.ndjson")
 		if err != nil {
 			t.Fatal(err)
 		}
