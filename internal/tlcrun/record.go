@@ -112,8 +112,9 @@ type Property struct {
 	Steps   int    `json:"counterexample_steps,omitempty"`
 }
 
+// String returns two lines for people.
 func (r Result) String() string {
-	return fmt.Sprintf("%-60s %-45s %9d %9d %4d %6.1fs",
-		strings.TrimSuffix(filepath.Base(r.File), ".cfg"), r.Verdict, r.Distinct, r.Generated, r.Depth,
+	return fmt.Sprintf("%s\n    %s; %d states, %d steps, %.1f s",
+		strings.TrimSuffix(filepath.Base(r.File), ".cfg"), r.Verdict, r.Distinct, r.Generated,
 		r.spent.Seconds())
 }
