@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"linearize.example/checker/linear"
 	"linearize.example/checker/orders"
 	"linearize.example/checker/property"
 	"linearize.example/checker/report"
@@ -222,7 +223,7 @@ func (p *prepared) identify(opt Options) {
 		if op.Caller != nil && p.callers[op.Process] == nil {
 			p.callers[op.Process] = op.Caller
 		}
-		if _, known := p.releases[op.Process]; known && op.Caller == nil {
+		if before, known := p.releases[op.Process]; known && (op.Caller == nil || before.Version != (property.Version{})) {
 			continue
 		}
 		r := property.Release{Controller: true}
@@ -234,9 +235,6 @@ func (p *prepared) identify(opt Options) {
 				r.Version, r.Controller = property.FromUserAgent(c.UserAgent)
 				r.Controller = r.Controller || grants[op.Process]
 			}
-		}
-		if before := p.releases[op.Process]; before.Version != (property.Version{}) {
-			continue
 		}
 		p.releases[op.Process] = r
 	}
@@ -259,7 +257,7 @@ func (p *prepared) choose(opt Options, snapshots []traces.Snapshot) []string {
 	}
 	for i := range p.history.Operations {
 		op := &p.history.Operations[i]
-		if op.Group == "" || isTargetCall(op) {
+		if op.Group == "" || isTargetCall(op) || managed[op.Group] {
 			continue
 		}
 		// The controller revokes nothing but managed rules, and need not repeat their description.
@@ -429,12 +427,15 @@ func (j *judgement) run(ctx context.Context) report.Group {
 	j.r = property.Judge(ctx, c, opt)
 	from, to := c.From, c.To
 	j.out = report.Group{GroupID: c.Group, Operations: len(c.Operations), From: &from, To: &to}
+	segments := j.segments()
+	porcupine := make(chan linear.Result)
+	go func() { porcupine <- j.porcupine(ctx, segments) }()
 	j.properties()
-	j.linearity(ctx)
+	j.timeline()
 	j.processes()
 	j.restsOn()
+	j.linearity(ctx, segments, <-porcupine)
 	j.findings()
-	j.timeline()
 	return j.out
 }
 

@@ -30,11 +30,8 @@ type segment struct {
 	initial  linear.Initial
 }
 
-// linearity asks Porcupine, and measures the reads.
-func (j *judgement) linearity(ctx context.Context) {
-	opt := linear.Options{Lenient: j.r.Lenient}
-	segments := j.segments()
-	result := j.porcupine(ctx, segments, opt)
+// linearity reports what Porcupine says of the segments, and measures the reads.
+func (j *judgement) linearity(ctx context.Context, segments []segment, result linear.Result) {
 	mutations, detail := result.Mutations, result.Detail
 	if mutations == linear.Unknown && j.r.Err == nil && len(j.r.Unclear) == 0 {
 		mutations, detail = linear.Linearizable, "by the search over orders; Porcupine gave up: "+detail
@@ -56,7 +53,7 @@ func (j *judgement) linearity(ctx context.Context) {
 		l.Quantiles = &report.Quantiles{}
 		l.Detail = cmp.Or(l.Detail, readsInWords(linear.LagReport{Reads: make([]linear.Lag, l.Reads)}))
 	default:
-		measured(&l, j.readLag(ctx, segments, opt))
+		measured(&l, j.readLag(ctx, segments))
 	}
 	j.out.Linearity = l
 	if f := result.Failed; f != nil && result.Mutations == linear.NotLinearizable {
@@ -166,7 +163,8 @@ func (j *judgement) withTime(ctx context.Context) (context.Context, context.Canc
 }
 
 // porcupine joins what Porcupine says of the segments.
-func (j *judgement) porcupine(ctx context.Context, segments []segment, opt linear.Options) linear.Result {
+func (j *judgement) porcupine(ctx context.Context, segments []segment) linear.Result {
+	opt := linear.Options{Lenient: j.r.Lenient}
 	ctx, cancel := j.withTime(ctx)
 	defer cancel()
 	joined := linear.Result{Mutations: linear.Linearizable, All: linear.Linearizable}
@@ -240,7 +238,8 @@ func (j *judgement) reads() int {
 
 // readLag measures the reads of each segment, which may look back into the segment before it. Where some read looks back
 // further, all operations are taken together.
-func (j *judgement) readLag(ctx context.Context, segments []segment, opt linear.Options) linear.LagReport {
+func (j *judgement) readLag(ctx context.Context, segments []segment) linear.LagReport {
+	opt := linear.Options{Lenient: j.r.Lenient}
 	ctx, cancel := j.withTime(ctx)
 	defer cancel()
 	whole := func() linear.LagReport {

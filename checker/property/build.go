@@ -303,7 +303,7 @@ func (p *problem) after(i, j int, why string) {
 func (p *problem) pairs() {
 	p.findOwners()
 	p.opened = map[int32][]int{}
-	recent := map[string][]int{} // process → its authorizes that may still be of the same reconcile
+	recent := map[string]*authorizes{}
 	var revokes []int
 	for i := range p.ops {
 		if p.source[i] < 0 || p.effects[i].result != changed || p.ops[i].Optional {
@@ -312,7 +312,10 @@ func (p *problem) pairs() {
 		switch p.effects[i].kind {
 		case grant:
 			process := p.c.Operations[p.source[i]].Process
-			recent[process] = append(recent[process], i)
+			if recent[process] == nil {
+				recent[process] = &authorizes{}
+			}
+			recent[process].add(i, p.ops[i].Return)
 		case revoke:
 			revokes = append(revokes, i)
 		}
@@ -324,16 +327,19 @@ func (p *problem) pairs() {
 			continue
 		}
 		grants := recent[op.Process]
+		if grants == nil {
+			grants = &authorizes{}
+		}
 		best := -1
-		at, _ := slices.BinarySearchFunc(grants, p.ops[r].Return.Add(sameReconcile), func(g int, t traces.Instant) int {
+		at, _ := slices.BinarySearchFunc(grants.ops, p.ops[r].Return.Add(sameReconcile), func(g int, t traces.Instant) int {
 			if p.ops[g].Call > t {
 				return 1
 			}
 			return -1
 		})
 		for n := at - 1; n >= 0; n-- {
-			g := grants[n]
-			if p.ops[g].Return.Add(sameReconcile) < p.ops[r].Call {
+			g := grants.ops[n]
+			if p.ops[g].Return.Add(sameReconcile) < p.ops[r].Call || best >= 0 && p.ops[r].Call.Sub(grants.latest[n]) >= p.gap(best, r) {
 				break
 			}
 			if p.replaces(g, r) && (best < 0 || p.gap(g, r) < p.gap(best, r)) {
@@ -342,6 +348,19 @@ func (p *problem) pairs() {
 		}
 		p.narrow(best, r, rel.Version)
 	}
+}
+
+// authorizes are those of one process, by Call; latest is for each the latest Return of it and those before it.
+type authorizes struct {
+	ops    []int
+	latest []traces.Instant
+}
+
+func (a *authorizes) add(op int, ret traces.Instant) {
+	if n := len(a.latest); n > 0 {
+		ret = max(ret, a.latest[n-1])
+	}
+	a.ops, a.latest = append(a.ops, op), append(a.latest, ret)
 }
 
 // gap is the time between two operations, zero where their intervals meet.
