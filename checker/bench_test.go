@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"runtime/debug"
@@ -49,13 +50,17 @@ func measure(f func()) (time.Duration, uint64) {
 	return took, peak
 }
 
-// capturing makes a capture of operations, as the reader of a history file would.
+// capturing makes a capture of operations, by way of a history file.
 func capturing(ops []traces.Operation) *capture.Capture {
-	for i := range ops {
-		ops[i].Sources = []traces.Source{{Input: 0, Position: ops[i].ID}}
+	var b bytes.Buffer
+	if err := traces.WriteHistory(&b, &traces.History{Operations: ops}); err != nil {
+		panic(err)
 	}
-	return &capture.Capture{History: &traces.History{Operations: ops,
-		Inputs: []traces.Input{{Path: "history.ndjson", Format: traces.FormatHistory, Records: len(ops), Used: len(ops)}}}}
+	h := &traces.History{Inputs: []traces.Input{{Path: "history.ndjson", Format: traces.FormatHistory}}}
+	if err := traces.ReadHistory(&b, h, 0); err != nil {
+		panic(err)
+	}
+	return &capture.Capture{History: h}
 }
 
 func check(b *testing.B, c *capture.Capture) *report.Report {

@@ -428,13 +428,14 @@ func (j *judgement) run(ctx context.Context) report.Group {
 	from, to := c.From, c.To
 	j.out = report.Group{GroupID: c.Group, Operations: len(c.Operations), From: &from, To: &to}
 	segments := j.segments()
+	asked := j.asked(segments)
 	porcupine := make(chan linear.Result)
-	go func() { porcupine <- j.porcupine(ctx, segments) }()
+	go func() { porcupine <- j.porcupine(ctx, asked) }()
 	j.properties()
 	j.timeline()
 	j.processes()
 	j.restsOn()
-	j.linearity(ctx, segments, <-porcupine)
+	j.linearity(ctx, segments, asked, <-porcupine)
 	j.findings()
 	return j.out
 }

@@ -31,17 +31,24 @@ type segment struct {
 }
 
 // linearity reports what Porcupine says of the segments, and measures the reads.
-func (j *judgement) linearity(ctx context.Context, segments []segment, result linear.Result) {
-	mutations, detail := result.Mutations, result.Detail
-	if mutations == linear.Unknown && j.r.Err == nil && len(j.r.Unclear) == 0 {
+func (j *judgement) linearity(ctx context.Context, segments, asked []segment, result linear.Result) {
+	mutations, all, detail := result.Mutations, result.All, result.Detail
+	searched := j.r.Err == nil && len(j.r.Unclear) == 0
+	if mutations == linear.Unknown && searched {
 		mutations, detail = linear.Linearizable, "by the search over orders; Porcupine gave up: "+detail
 		if j.r.Stuck != nil {
 			mutations = linear.NotLinearizable
 		}
 	}
-	all := result.All
 	if j.reads() == 0 || mutations == linear.NotLinearizable {
 		all = mutations
+	}
+	if len(asked) < len(segments) {
+		n := 0
+		for _, s := range asked {
+			n += s.to - s.from
+		}
+		detail = cmp.Or(detail, fmt.Sprintf("one order, which the search found, explains the calls; Porcupine was asked of %d of the %d, where some were left", n, len(j.g.capture.Operations)))
 	}
 	l := report.Linearity{Result: all.String(), Mutations: mutations.String(), Detail: detail, Reads: j.reads()}
 	switch {
@@ -134,6 +141,36 @@ func (j *judgement) segments() []segment {
 	}
 	segments[len(segments)-1].to = len(j.g.capture.Operations)
 	return segments
+}
+
+// Porcupine is asked of every segment of a capture of up to so many operations. Of a longer one it judges those with describes
+// that the search's own order does not explain, and some others for a second opinion.
+const (
+	mostAsked = 20_000
+	samples   = 16
+)
+
+// asked are the segments that Porcupine judges.
+func (j *judgement) asked(segments []segment) []segment {
+	if len(j.g.capture.Operations) <= mostAsked || len(segments) <= samples {
+		return segments
+	}
+	unexplained, known := j.r.Witness(isRead)
+	if !known {
+		return segments
+	}
+	var some []segment
+	for i, s := range segments {
+		open := 0
+		for open < len(unexplained) && unexplained[open] < s.to {
+			open++
+		}
+		unexplained = unexplained[open:]
+		if open > 0 || i*samples/len(segments) != (i-1)*samples/len(segments) || i == 0 {
+			some = append(some, s)
+		}
+	}
+	return some
 }
 
 // onRules are the operations from one index to another, without those on targets.

@@ -17,7 +17,7 @@ type Cut struct {
 }
 
 // fewest is how many operations lie between two cuts at least.
-const fewest = 4096
+const fewest = 512
 
 // quiet follows the operations up to the cut that was last looked at.
 type quiet struct {
