@@ -222,7 +222,7 @@ func TestRealRuns(t *testing.T) {
 		"real-run-incident": incident, "real-run-control": incident, "real-run-restart": start,
 	} {
 		w := newWorld(t)
-		w.recording = readRecording(t, filepath.Join("..", "..", "shared", "captures", name, "history.ndjson"))
+		w.recording = readRecording(t, filepath.Join("..", "testdata", "captures", name, "history.ndjson"))
 		for _, c := range start[:3] {
 			w.pods(c.binding, c.port, 0) // all bindings exist from the start: nothing is revoked before all are computed
 		}

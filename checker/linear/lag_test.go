@@ -17,7 +17,7 @@ import (
 
 func capture(t testing.TB, name string) []traces.Operation {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "captures", name, "history.ndjson"))
+	f, err := os.Open(filepath.Join("..", "..", "testdata", "captures", name, "history.ndjson"))
 	if err != nil {
 		t.Fatal(err)
 	}
