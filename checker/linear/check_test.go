@@ -105,6 +105,10 @@ func TestBounds(t *testing.T) {
 			if r.Mutations != Unknown || r.All != Unknown || !strings.HasPrefix(r.Detail, c.detail) {
 				t.Errorf("got %s, %s: %q; want unknown: %q", r.Mutations, r.All, r.Detail, c.detail)
 			}
+			// A run ends synchronously; the runtime may need a moment to notice.
+			for wait := 0; wait < 500 && runtime.NumGoroutine() > before; wait++ {
+				time.Sleep(10 * time.Millisecond)
+			}
 			if after := runtime.NumGoroutine(); after > before {
 				t.Errorf("%d goroutines before, %d after", before, after)
 			}
