@@ -190,4 +190,6 @@ type History struct {
 	Inputs       []Input
 	// Header keeps what a history file said of itself besides its version.
 	Header map[string]string
+	// Expected is how many bytes the input has that is being read, 0 where nobody knows: a hint for readers.
+	Expected int64
 }

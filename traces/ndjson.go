@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -21,10 +23,11 @@ var ErrNoHistory = errors.New(`no history: the first line is not {"history":"v1"
 // h.Inputs[input]. Records that cannot be used are counted there with their reason. A torn last line is noted and
 // the rest is used. It fails with ErrNoHistory where the first line is no header, and with what r returns.
 func ReadHistory(r io.Reader, h *History, input int) error {
-	d := historyDecoder{h: h, input: input, in: &h.Inputs[input], bySeq: map[int64]int{}}
+	d := historyDecoder{h: h, input: input, in: &h.Inputs[input], first: len(h.Operations)}
 	lines := NewLines(r, MaxLine)
 	header := true
 	for lines.Next() {
+		d.bytes += int64(len(lines.Bytes()))
 		line := bytes.TrimSpace(lines.Bytes())
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD")) // as encoding/json does with strings
@@ -78,9 +81,14 @@ type historyDecoder struct {
 	strings     map[string]string
 	permissions map[string][]Permission
 	callers     map[string]*Caller
-	bySeq       map[int64]int
+	bytes       int64   // that were read
+	first       int     // the index of the first operation of this input
+	seqs        []int64 // the sequence numbers of its operations, or noSeq
 	after       []pendingAfter
 }
+
+// noSeq stands for an operation without a sequence number.
+const noSeq = math.MinInt64
 
 // pendingAfter is an "after" that names a sequence number which may come later in the file.
 type pendingAfter struct {
@@ -240,21 +248,41 @@ func (d *historyDecoder) record(line []byte, lines *Lines) error {
 		op.Outcome = Pending
 	}
 	op.Sources = source
-	if hasSeq {
-		d.bySeq[seq] = len(d.h.Operations)
+	if !hasSeq {
+		seq = noSeq
 	}
+	d.seqs = append(d.seqs, seq)
 	if hasAfter {
 		d.after = append(d.after, pendingAfter{len(d.h.Operations), after, position})
 	}
+	d.allot()
 	d.h.Operations = append(d.h.Operations, op)
 	return nil
 }
 
+// allot makes room for as many operations as the rest of the input seems to hold: to copy a long history to a larger place takes
+// the memory of both.
+func (d *historyDecoder) allot() {
+	n := len(d.h.Operations)
+	read := n - d.first
+	if n < cap(d.h.Operations) || read < 1024 || d.h.Expected <= d.bytes {
+		return
+	}
+	rest := float64(read) * float64(d.h.Expected-d.bytes) / float64(d.bytes)
+	d.h.Operations = slices.Grow(d.h.Operations, int(rest*1.02)+64)
+}
+
 // resolveAfter turns the sequence numbers of "after" into indices.
 func (d *historyDecoder) resolveAfter() error {
+	bySeq := map[int64]int{}
+	if len(d.after) > 0 {
+		for i, seq := range d.seqs {
+			bySeq[seq] = d.first + i
+		}
+	}
 	for _, a := range d.after {
-		i, ok := d.bySeq[a.seq]
-		if !ok || i == a.operation {
+		i, ok := bySeq[a.seq]
+		if !ok || a.seq == noSeq || i == a.operation {
 			d.in.Notes = append(d.in.Notes, Note{"unknown-predecessor", fmt.Sprintf("%s: \"after\" names seq %d, which is no other operation; it was left out", a.position, a.seq)})
 			continue
 		}

@@ -204,6 +204,10 @@ func (r *reader) file(path string, f *os.File, info fs.FileInfo, skipped *skips)
 	if info.Mode().IsRegular() && strings.HasPrefix(head(f, 4), "PK\x03\x04") {
 		return r.zip(path, f, info.Size(), skipped)
 	}
+	if info.Mode().IsRegular() {
+		r.History.Expected = info.Size()
+		defer func() { r.History.Expected = 0 }()
+	}
 	return r.stream(path, f, skipped)
 }
 
