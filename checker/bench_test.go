@@ -3,9 +3,14 @@ package checker
 import (
 	"bytes"
 	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +93,80 @@ func quietly(f func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	_, peak := measure(f)
 	return peak
+}
+
+// BenchmarkMillion has the tool check a history of a million operations, half of them describes, and compares its time with that
+// for 100,000, each as a process of its own.
+func BenchmarkMillion(b *testing.B) {
+	if testing.Short() {
+		b.Skip("it takes a minute and a file of 1 GB")
+	}
+	tool := build(b)
+	var files []string
+	for _, n := range []int{100_000, 1_000_000} {
+		name := filepath.Join(b.TempDir(), "history.ndjson")
+		f, err := os.Create(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		err = traces.WriteHistory(f, &traces.History{Operations: histories.Random(1, n, 5, ordinary)})
+		if err = errors.Join(err, f.Close()); err != nil {
+			b.Fatal(err)
+		}
+		files = append(files, name)
+	}
+	for b.Loop() {
+		short, _ := process(b, tool, "check", "--format", "json", files[0])
+		long, memory := process(b, tool, "check", "--format", "json", files[1])
+		b.ReportMetric(long.Seconds(), "s")
+		b.ReportMetric(long.Seconds()/short.Seconds(), "x-100k")
+		b.ReportMetric(memory, "MiB-RSS")
+	}
+}
+
+// BenchmarkIncident has the tool check the incident, and compares that with jq, which counts the top-level values of the same
+// files.
+func BenchmarkIncident(b *testing.B) {
+	jq, err := exec.LookPath("jq")
+	if err != nil {
+		b.Skip("jq is not installed")
+	}
+	const folder = "../../shared/captures/incident-2026-08-28"
+	tool := build(b)
+	for b.Loop() {
+		mine, other := time.Duration(1<<62), time.Duration(1<<62)
+		for range 10 {
+			took, _ := process(b, tool, "check", folder)
+			mine = min(mine, took)
+			took, _ = process(b, jq, "length", folder+"/cloudtrail.json")
+			other = min(other, took)
+		}
+		b.ReportMetric(1000*mine.Seconds(), "ms")
+		b.ReportMetric(mine.Seconds()/other.Seconds(), "x-jq")
+	}
+}
+
+// build builds the tool.
+func build(b *testing.B) string {
+	tool := filepath.Join(b.TempDir(), "linearize")
+	if out, err := exec.Command("go", "build", "-o", tool, "../cmd/linearize").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return tool
+}
+
+// process runs a program to its end and returns how long it took and its largest resident set in MiB. The tool's exit
+// status 1 is a verdict.
+func process(b *testing.B, name string, args ...string) (time.Duration, float64) {
+	c := exec.Command(name, args...)
+	begin := time.Now()
+	err := c.Run()
+	took := time.Since(begin)
+	if err != nil && c.ProcessState.ExitCode() != 1 {
+		b.Fatalf("%s: %v", name, err)
+	}
+	usage := c.ProcessState.SysUsage().(*syscall.Rusage)
+	return took, float64(usage.Maxrss) / 1024
 }
 
 // compare reports the time and the memory that ours takes, and how many times those theirs takes in the same run.

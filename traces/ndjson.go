@@ -269,7 +269,8 @@ func (d *historyDecoder) allot() {
 		return
 	}
 	rest := float64(read) * float64(d.h.Expected-d.bytes) / float64(d.bytes)
-	d.h.Operations = slices.Grow(d.h.Operations, int(rest*1.02)+64)
+	const most = 64 // times what was read: the rest may be of another kind
+	d.h.Operations = slices.Grow(d.h.Operations, int(min(rest*1.02, float64(most*read)))+64)
 }
 
 // resolveAfter turns the sequence numbers of "after" into indices.
