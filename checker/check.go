@@ -212,8 +212,10 @@ func (p *prepared) bounds(opt Options) {
 func (p *prepared) identify(opt Options) {
 	grants := map[string]bool{}
 	for i := range p.history.Operations {
-		op := &p.history.Operations[i]
-		if opt.Managed != nil && op.Op == traces.AuthorizeSecurityGroupIngress {
+		if opt.Managed == nil {
+			break
+		}
+		if op := &p.history.Operations[i]; op.Op == traces.AuthorizeSecurityGroupIngress {
 			grants[op.Process] = grants[op.Process] || slices.ContainsFunc(op.Permissions, func(p traces.Permission) bool { return opt.Managed.MatchString(p.Description) })
 		}
 	}
@@ -418,6 +420,9 @@ type judgement struct {
 	ctx context.Context
 	r   *property.Result
 	out report.Group
+	// readCount is what reads counted.
+	readCount int
+	counted   bool
 }
 
 func (j *judgement) run(ctx context.Context) report.Group {

@@ -77,15 +77,19 @@ func (j *judgement) changesManaged(op *traces.Operation) bool {
 func (j *judgement) writers() {
 	var order []string
 	count := map[string]int{}
+	last, alternate := "", false
 	for i := range j.g.capture.Operations {
 		op := &j.g.capture.Operations[i]
-		if !j.changesManaged(op) || op.Process == "" {
+		if op.Process == "" || !j.changesManaged(op) {
 			continue
 		}
 		if count[op.Process] == 0 {
 			order = append(order, op.Process)
+		} else if op.Process != last {
+			alternate = true // rather than follow one another
 		}
 		count[op.Process]++
+		last = op.Process
 	}
 	if len(order) < 2 {
 		return
@@ -113,28 +117,11 @@ func (j *judgement) writers() {
 		j.find(secondWriter, "managed rules are changed by %s; %s is no AWS Load Balancer Controller, by its user agent", list, strings.Join(strangers, ", "))
 	case len(roles) > 1:
 		j.find(secondWriter, "managed rules are changed by %s, under different roles: two controllers share the group, and each takes the other's rules for its own", list)
-	case j.interleaved(order):
+	case alternate:
 		j.find(secondWriter, "managed rules are changed by %s: same role, other session, and their calls alternate, as those of two clusters or of an old and a new leader at once do", list)
 	default:
 		j.find("successive-writers", "managed rules are changed by %s: same role, other session, one after the other, as after a change of leader", list)
 	}
-}
-
-// interleaved reports whether the processes' changes alternate, rather than follow one another.
-func (j *judgement) interleaved(order []string) bool {
-	seen := map[string]bool{}
-	current := ""
-	for i := range j.g.capture.Operations {
-		op := &j.g.capture.Operations[i]
-		if !j.changesManaged(op) || op.Process == "" || op.Process == current {
-			continue
-		}
-		if seen[op.Process] {
-			return true
-		}
-		seen[op.Process], current = true, op.Process
-	}
-	return false
 }
 
 // oldReads tells of describes that were old, and of calls that show one where none was recorded.

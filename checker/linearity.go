@@ -264,12 +264,16 @@ func isRead(op *traces.Operation) bool {
 
 // reads counts the describes whose answer was recorded.
 func (j *judgement) reads() int {
+	if j.counted {
+		return j.readCount
+	}
 	n := 0
 	for i := range j.g.capture.Operations {
 		if isRead(&j.g.capture.Operations[i]) {
 			n++
 		}
 	}
+	j.readCount, j.counted = n, true
 	return n
 }
 

@@ -15,13 +15,14 @@ const sameReconcile = 5 * time.Second
 
 // problem is a capture prepared for package orders.
 type problem struct {
-	c       *Capture
-	opt     Options
-	u       *universe
-	effects []*effect // those of calls with an answer are shared and are not changed
-	unique  interned
-	scratch effect // reused from call to call
-	ops     []orders.Operation
+	c        *Capture
+	opt      Options
+	u        *universe
+	effects  []*effect // those of calls with an answer are shared and are not changed
+	unique   interned
+	narrowed map[narrowing][2]*effect
+	scratch  effect // reused from call to call
+	ops      []orders.Operation
 	// source is the index in Capture.Operations of each operation, or -1 for what is no call.
 	source  []int
 	initial []orders.State
@@ -60,11 +61,12 @@ func build(c *Capture, opt Options, worst bool) *problem {
 
 // assemble turns the capture into operations, effects and states of the beginning.
 func assemble(c *Capture, opt Options) *problem {
-	p := &problem{c: c, opt: opt, u: newUniverse(), settled: map[string]int{}}
+	p := &problem{c: c, opt: opt, u: newUniverse(), settled: map[string]int{}, narrowed: map[narrowing][2]*effect{}}
 	p.number()
 	p.proveNeeds()
 	p.assumeNeeds()
-	p.ops, p.effects, p.source = slices.Grow(p.ops, p.changes()), slices.Grow(p.effects, p.changes()), slices.Grow(p.source, p.changes())
+	n := p.changes()
+	p.ops, p.effects, p.source = slices.Grow(p.ops, n), slices.Grow(p.effects, n), slices.Grow(p.source, n)
 	for i := range c.Operations {
 		p.addCall(i)
 	}
@@ -387,28 +389,48 @@ func (p *problem) replaces(g, r int) bool {
 
 // narrow notes on the pair of a grant (or -1) and a revoke of one process which needs end with it.
 func (p *problem) narrow(g, r int, v Version) {
-	e := *p.effects[r]
-	defer func() { p.effects[r] = p.unique.intern(e) }()
+	pair := narrowing{revoke: p.effects[r], role: p.role(p.source[r])}
+	if g >= 0 {
+		grantFirst := p.ops[g].Call < p.ops[r].Call && p.ops[g].Return < p.ops[r].Return
+		switch {
+		case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call:
+			p.after(g, r, fmt.Sprintf("the contract of %s (revoke, then authorize)", v))
+		case v.AuthorizesFirst() && (grantFirst || p.opt.Contract):
+			// Of two calls in one second the contract alone does not tell: they may belong to two reconciles.
+			p.after(r, g, fmt.Sprintf("the contract of %s (authorize, then revoke)", v))
+		}
+		pair.grant = p.effects[g]
+		// The one of the two that comes second narrows.
+		pair.grantNarrows = p.ops[r].Call <= p.ops[g].Return && (p.ops[g].Call <= p.ops[r].Return || !v.AuthorizesFirst())
+		pair.revokeNarrows = p.ops[g].Call <= p.ops[r].Return
+	}
+	narrowed, known := p.narrowed[pair]
+	if !known {
+		narrowed = p.narrowPair(pair)
+		p.narrowed[pair] = narrowed
+	}
+	p.effects[r] = narrowed[1]
+	if g >= 0 {
+		p.effects[g] = narrowed[0]
+	}
+}
+
+// narrowing is what matters of a grant (or nil) and a revoke for the needs that end with them.
+type narrowing struct {
+	grant, revoke               *effect
+	grantNarrows, revokeNarrows bool
+	role                        string
+}
+
+// narrowPair returns the effects of the two with the ends of needs.
+func (p *problem) narrowPair(pair narrowing) [2]*effect {
+	e := *pair.revoke
 	e.siblings = p.siblings(e.items)
-	role := p.role(p.source[r])
 	// What somebody else asked for stays needed, whatever this process revokes.
-	ports := slices.DeleteFunc(slices.Clone(p.openedBy(e.items)), func(n int) bool { return !p.ownedBy(n, role) })
+	ports := slices.DeleteFunc(slices.Clone(p.openedBy(e.items)), func(n int) bool { return !p.ownedBy(n, pair.role) })
 	e.drops = ports
-	if g < 0 {
-		return
-	}
-	grant := p.effects[g]
-	grantFirst := p.ops[g].Call < p.ops[r].Call && p.ops[g].Return < p.ops[r].Return
-	switch {
-	case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call:
-		p.after(g, r, fmt.Sprintf("the contract of %s (revoke, then authorize)", v))
-	case v.AuthorizesFirst() && (grantFirst || p.opt.Contract):
-		// Of two calls in one second the contract alone does not tell: they may belong to two reconciles.
-		p.after(r, g, fmt.Sprintf("the contract of %s (authorize, then revoke)", v))
-	}
-	// The one of the two that comes second narrows.
-	grantMayPrecede, revokeMayPrecede := p.ops[g].Call <= p.ops[r].Return, p.ops[r].Call <= p.ops[g].Return
-	if grantMayPrecede {
+	grant := pair.grant
+	if pair.revokeNarrows {
 		e.narrows, e.partnerThere = ports, nil
 		for i, it := range grant.items {
 			if grant.set[i] == it.managed {
@@ -416,12 +438,13 @@ func (p *problem) narrow(g, r int, v Version) {
 			}
 		}
 	}
-	if revokeMayPrecede && (grantMayPrecede || !v.AuthorizesFirst()) {
+	if pair.grantNarrows {
 		narrowed := grant.clone()
 		narrowed.narrows = append(narrowed.narrows, ports...)
 		narrowed.partnerGone = append(narrowed.partnerGone, e.items...)
-		p.effects[g] = p.unique.intern(narrowed)
+		grant = p.unique.intern(narrowed)
 	}
+	return [2]*effect{grant, p.unique.intern(e)}
 }
 
 // openedBy lists the ports that managed rules open.

@@ -89,16 +89,18 @@ func (r *Result) versions() *versions {
 		w.index[i] = -1
 	}
 	call := traces.Beginning
-	add := func(s orders.State) {
-		w.at = append(w.at, w.number(p, s))
+	add := func(id int32) {
+		w.at = append(w.at, id)
 		w.calls = append(w.calls, call)
 	}
+	n := len(r.Order) + 1
+	w.at, w.calls = make([]int32, 0, n), make([]traces.Instant, 0, n)
 	if r.start == nil {
 		w.at, w.calls, w.returns = []int32{0}, []traces.Instant{call}, []traces.Instant{traces.Forever}
 		w.number(p, make(orders.State, p.u.words))
 		return w
 	}
-	add(r.start)
+	add(w.number(p, r.start))
 	r.Replay(func(k int, before, after orders.State) {
 		i := r.Order[k].Op
 		if i < 0 || p.effects[r.Order[k].internal].kind == turn {
@@ -106,7 +108,11 @@ func (r *Result) versions() *versions {
 		}
 		w.index[i] = int32(len(w.at) - 1)
 		call = max(call, p.c.Operations[i].Call)
-		add(after)
+		id := w.at[len(w.at)-1]
+		if !slices.Equal(before, after) {
+			id = w.number(p, after)
+		}
+		add(id)
 	})
 	w.returns = make([]traces.Instant, len(w.at))
 	for k := range w.returns {
