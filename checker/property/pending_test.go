@@ -2,9 +2,14 @@ package property
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"linearize.example/checker/orders"
 	"linearize.example/checker/report"
 	"linearize.example/internal/histories"
 	"linearize.example/traces"
@@ -124,5 +129,50 @@ func TestManyPending(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTighten compares, on longer histories with a few calls of unknown outcome, the verdicts with those of the search without
+// conclusions on such calls. Bindings keep the needs the same.
+func TestTighten(t *testing.T) {
+	confirmed, postponed := 0, 0
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		o := histories.Options{Rules: 2 + rng.IntN(5), Batch: 1 + rng.IntN(2), Pending: 1 + rng.IntN(6), Concurrency: 0.3 + 2*rng.Float64()}
+		ops := histories.Random(seed, 40+rng.IntN(120), 4, o)
+		c := &Capture{Group: histories.Group, Operations: ops, From: ops[0].Call, To: ops[len(ops)-1].Call.Add(time.Second),
+			HasBindings: true, Snapshot: &traces.Snapshot{Group: histories.Group}}
+		for i := range min(2, o.Rules) {
+			r := histories.Rule(i)
+			c.Bindings = append(c.Bindings, traces.Binding{Name: r.Ports(), Created: traces.Beginning, Deleted: traces.Forever,
+				Needs: []traces.Need{{Protocol: r.Protocol, Port: r.FromPort, Source: r.Source}}})
+		}
+		raw := assemble(c, Options{})
+		raw.sortOperations()
+		j := judge{p: raw, r: &Result{problem: raw, NeverEmpty: report.Holds, Covered: report.Holds, Tight: report.Holds}}
+		j.subjects()
+		if err := orders.Explore(context.Background(), raw.orders(), orders.Budget{Nodes: 1 << 20}, j.block); errors.Is(err, orders.ErrBudget) {
+			continue
+		} else if err != nil {
+			t.Fatalf("seed %d: without conclusions: %v", seed, err)
+		}
+		tightened := assemble(c, Options{})
+		tightened.tighten()
+		for i, o := range tightened.ops {
+			if ops[tightened.source[i]].Outcome == traces.Pending && !o.Optional {
+				confirmed++
+			}
+			if o.Call > ops[tightened.source[i]].Call {
+				postponed++
+			}
+		}
+		got := Judge(context.Background(), c, Options{})
+		verdicts := func(r *Result) [3]report.Verdict { return [3]report.Verdict{r.NeverEmpty, r.Covered, r.Tight} }
+		if diff := cmp.Diff(verdicts(j.r), verdicts(got)); diff != "" {
+			t.Errorf("seed %d: never-empty, covered, tight (-without +with conclusions):\n%s%v", seed, diff, got.Stuck)
+		}
+	}
+	if confirmed < 30 || postponed < 100 {
+		t.Errorf("only %d calls were found to have taken effect, %d to have come later", confirmed, postponed)
 	}
 }

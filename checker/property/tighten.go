@@ -16,12 +16,14 @@ type touch struct {
 	adds, removes bool     // it may
 }
 
-// trail are the touches of one rule, by Call.
+// trail are the touches of one rule.
 type trail struct {
-	rule    item
-	touches []touch
-	pending []int // those of touches that may never have taken effect
-	latest  []traces.Instant
+	rule item
+	// definite are those of operations with an answer, by Call, and latest is for each the latest Return up to it. moving are those
+	// of operations of unknown outcome, whose intervals change.
+	definite []touch
+	latest   []traces.Instant
+	moving   []touch
 }
 
 // maxRounds bounds how often conclusions are drawn from conclusions; to stop early loses none of the orders.
@@ -50,9 +52,8 @@ func (p *problem) tighten() []*trail {
 	for again, rounds := true, 0; again && rounds < maxRounds; rounds++ {
 		again = false
 		for _, t := range trails {
-			t.measure(p)
-			for _, n := range t.pending {
-				again = p.postpone(t, t.touches[n]) || again
+			for _, m := range t.moving {
+				again = p.postpone(t, m) || again
 			}
 			again = p.confirm(t) || again
 		}
@@ -79,22 +80,36 @@ func (p *problem) trails() []*trail {
 			}
 		}
 	}
+	touched := map[*trail]bool{}
 	for i := range p.ops {
+		clear(touched)
 		add := func(rule int32, t touch) {
-			if l := byRule[rule]; l != nil {
-				t.op = i
-				l.touches = append(l.touches, t)
+			l := byRule[rule]
+			if l == nil {
+				return
+			}
+			touched[l] = true
+			t.op = i
+			if p.ops[i].Optional {
+				l.moving = append(l.moving, t)
+			} else {
+				l.definite = append(l.definite, t)
 			}
 		}
 		p.touches(i, add, trails)
 		p.references(i, func(f int32) {
-			if l := byRule[f]; l != nil && (len(l.touches) == 0 || l.touches[len(l.touches)-1].op != i) {
+			if l := byRule[f]; l != nil && !touched[l] {
 				add(f, touch{})
 			}
 		})
 	}
 	for _, t := range trails {
-		slices.SortStableFunc(t.touches, func(a, b touch) int { return cmp.Compare(p.ops[a.op].Call, p.ops[b.op].Call) })
+		slices.SortStableFunc(t.definite, func(a, b touch) int { return cmp.Compare(p.ops[a.op].Call, p.ops[b.op].Call) })
+		latest := traces.Beginning
+		for _, d := range t.definite {
+			latest = max(latest, p.ops[d.op].Return)
+			t.latest = append(t.latest, latest)
+		}
 	}
 	return trails
 }
@@ -149,33 +164,18 @@ func (p *problem) touches(i int, visit func(rule int32, t touch), trails []*trai
 	}
 }
 
-// measure notes which touches are still pending, and for each prefix of them the latest return of a definite one.
-func (t *trail) measure(p *problem) {
-	t.pending, t.latest = t.pending[:0], t.latest[:0]
-	latest := traces.Beginning
-	for n := range t.touches {
-		if o := &p.ops[t.touches[n].op]; o.Optional {
-			t.pending = append(t.pending, n)
-		} else {
-			latest = max(latest, o.Return)
-		}
-		t.latest = append(t.latest, latest)
-	}
-}
-
 // between visits the touches other than those of the operations `but` that can take effect between from and to, both
 // included, until visit returns false.
 func (t *trail) between(p *problem, from, to traces.Instant, but [2]int, visit func(touch) bool) {
-	end := sort.Search(len(t.touches), func(n int) bool { return p.ops[t.touches[n].op].Call > to })
+	end := sort.Search(len(t.definite), func(n int) bool { return p.ops[t.definite[n].op].Call > to })
 	for n := end - 1; n >= 0 && t.latest[n] >= from; n-- {
-		o := t.touches[n]
-		if !p.ops[o.op].Optional && p.ops[o.op].Return >= from && o.op != but[0] && o.op != but[1] && !visit(o) {
+		o := t.definite[n]
+		if p.ops[o.op].Return >= from && o.op != but[0] && o.op != but[1] && !visit(o) {
 			return
 		}
 	}
-	for _, n := range t.pending {
-		o := t.touches[n]
-		if p.ops[o.op].Optional && p.ops[o.op].Call <= to && p.ops[o.op].Return >= from && o.op != but[0] && o.op != but[1] && !visit(o) {
+	for _, o := range t.moving {
+		if p.effects[o.op].kind != none && p.ops[o.op].Call <= to && p.ops[o.op].Return >= from && o.op != but[0] && o.op != but[1] && !visit(o) {
 			return
 		}
 	}
@@ -213,9 +213,9 @@ func (p *problem) postpone(t *trail, pending touch) (changed bool) {
 		return found
 	}
 	blocked := -1 // what precedes P and left the rule as P would
-	for _, d := range t.touches {
+	for _, d := range t.definite {
 		od := &p.ops[d.op]
-		if od.Optional || d.op == i || d.before == unsaid && d.after == unsaid {
+		if d.before == unsaid && d.after == unsaid {
 			continue
 		}
 		if !p.precedes(d.op, i) {
@@ -298,9 +298,9 @@ func (p *problem) precedes(a, b int) bool {
 
 // confirm makes the pending operations definite that alone can have made the rule what another one found.
 func (p *problem) confirm(t *trail) (changed bool) {
-	for n, d := range t.touches {
+	for n, d := range t.definite {
 		od := &p.ops[d.op]
-		if od.Optional || d.before == unsaid {
+		if d.before == unsaid {
 			continue
 		}
 		other := absent
@@ -310,7 +310,7 @@ func (p *problem) confirm(t *trail) (changed bool) {
 		// The last operation before D that left the rule otherwise.
 		e := -1
 		for k := n - 1; k >= 0; k-- {
-			if before := t.touches[k]; !p.ops[before.op].Optional && before.after == other && p.precedes(before.op, d.op) {
+			if before := t.definite[k]; before.after == other && p.precedes(before.op, d.op) {
 				e = before.op
 				break
 			}
@@ -351,7 +351,6 @@ func (p *problem) confirm(t *trail) (changed bool) {
 				o.After = append(slices.Clip(o.After), int32(e))
 			}
 		}
-		t.measure(p)
 		changed = true
 	}
 	return changed
