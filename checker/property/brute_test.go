@@ -356,6 +356,33 @@ func compare(t *testing.T, seed int, c *Capture, got *Result, want *enumeration)
 	}
 }
 
+// compareOutcomes compares the verdicts that are found without the explanations.
+func compareOutcomes(t *testing.T, seed int, c *Capture, got *Result) {
+	t.Helper()
+	if got.Stuck != nil {
+		return
+	}
+	once := func(worst bool) *Result {
+		opt := got.problem.opt
+		opt.fewOpen = seed%4 < 2
+		p := build(c, opt, worst)
+		j := judge{p: p, r: &Result{problem: p, NeverEmpty: report.Holds, Covered: report.Holds, Tight: report.Holds}}
+		j.subjects()
+		if err := j.outcomes(context.Background()); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		return j.r
+	}
+	r := once(true)
+	if r.problem.optional {
+		r.combine(once(false))
+	}
+	if diff := gocmp.Diff([3]report.Verdict{got.NeverEmpty, got.Covered, got.Tight}, [3]report.Verdict{r.NeverEmpty, r.Covered, r.Tight}); diff != "" {
+		t.Errorf("seed %d: never-empty, covered, tight (-with +without explanations):\n%s", seed, diff)
+		logCapture(t, c)
+	}
+}
+
 func logCapture(t *testing.T, c *Capture) {
 	t.Helper()
 	if c.Snapshot != nil {
@@ -402,6 +429,7 @@ func TestOracle(t *testing.T) {
 			want = oracle(c, true)
 		}
 		compare(t, seed, c, got, want)
+		compareOutcomes(t, seed, c, got)
 		if seed%2 == 1 {
 			compareWindow(t, seed, c, got, want)
 		}
@@ -436,6 +464,7 @@ func TestReused(t *testing.T) {
 			}
 		}
 		compare(t, seed, c, got, want)
+		compareOutcomes(t, seed, c, got)
 		if seed%2 == 1 {
 			compareWindow(t, seed, c, got, want)
 		}

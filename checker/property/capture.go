@@ -65,6 +65,8 @@ type Options struct {
 	anyStart bool
 	// freely: the order of calls on targets and on rules in one reconcile is not used.
 	freely bool
+	// fewOpen: calls of unknown outcome on few rules stay open for good.
+	fewOpen bool
 }
 
 var label = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)

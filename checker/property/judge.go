@@ -241,7 +241,7 @@ func judgeOnce(ctx context.Context, c *Capture, opt Options, worst bool) *Result
 	}
 	if err == nil {
 		j.restart()
-		err = orders.Explore(ctx, p.orders(), opt.Budget, j.block)
+		err = j.explore(ctx)
 	}
 	switch {
 	case errors.As(err, &stuck):

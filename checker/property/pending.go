@@ -23,12 +23,27 @@ func (p *problem) resolveOptional() {
 	p.optional = true
 	p.never = p.spare()
 	p.settle(p.tighten())
+	p.few = p.few && p.rulesOfUnknown() <= fewRules
 	over, at := p.lastReferences(), map[traces.Instant]int32{}
 	for i := range len(p.ops) {
 		if p.ops[i].Optional && p.resolvable(i) {
 			p.resolve(i, over(i), at)
 		}
 	}
+}
+
+// fewRules is the number of rules up to which calls of unknown outcome may stay open for good, one state or two for each.
+const fewRules = 6
+
+// rulesOfUnknown counts the rules that calls of unknown outcome name.
+func (p *problem) rulesOfUnknown() int {
+	rules := map[int32]bool{}
+	for i := range p.ops {
+		if p.ops[i].Optional {
+			p.references(i, func(f int32) { rules[f] = true })
+		}
+	}
+	return len(rules)
 }
 
 // resolvable reports whether it is known what is the worst and the best that the call can do.
@@ -77,6 +92,8 @@ func (p *problem) resolve(i int, over traces.Instant, at map[traces.Instant]int3
 		at[o.Call] = int32(i)
 	case over < o.Call:
 		p.discard(i)
+	case happens && p.few:
+		// It is left as it is: a stand-in makes states differ that are the same otherwise.
 	case happens:
 		// It takes effect until then, or at the latest then, but not twice.
 		o.Return = over

@@ -112,6 +112,12 @@ func TestManyPending(t *testing.T) {
 			}
 			s.authorize(many)
 		}, report.Possible},
+		{"among five rules that stay in use", func(s *script) {
+			s.ops = histories.Random(7, 400, 5, histories.Options{Rules: 5, Batch: 1, Pending: many})
+		}, report.Possible},
+		{"among five rules that stay in use for long", func(s *script) {
+			s.ops = histories.Random(7, 4_000, 5, histories.Options{Rules: 5, Batch: 1, Pending: many})
+		}, report.Violated},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

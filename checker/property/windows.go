@@ -54,16 +54,20 @@ func (j *judge) violated(n int32) []bool {
 		v = make([]bool, len(j.open))
 	}
 	s := j.b.State(n)
-	u := j.p.u
-	if s.Meets(u.needs) {
+	if s.Meets(j.p.u.needs) {
 		j.r.Needed = j.r.Needed || j.b.Nodes[n].Survives
-		v[0] = !s.Meets(u.managed)
-		for i := range u.ports {
-			v[i+1] = s.Meets(u.ports[i].needed) && !s.Meets(u.ports[i].open)
-		}
+		j.p.u.violates(s, v)
 	}
 	j.violations[id] = v
 	return v
+}
+
+// violates notes in v, by subject, what a state violates in which something is needed.
+func (u *universe) violates(s orders.State, v []bool) {
+	v[0] = !s.Meets(u.managed)
+	for i := range u.ports {
+		v[i+1] = s.Meets(u.ports[i].needed) && !s.Meets(u.ports[i].open)
+	}
 }
 
 // block judges one block.
@@ -105,7 +109,11 @@ func (j *judge) block(b *orders.Block) error {
 	j.place()
 	j.cut()
 	if b.Last {
-		j.tight()
+		ends := make([]orders.State, len(b.Exits))
+		for i, n := range b.Exits {
+			ends[i] = b.State(n)
+		}
+		j.tight(ends)
 	}
 	return nil
 }
@@ -484,12 +492,12 @@ func (j *judge) alternatives(taken orders.Edge) []orders.State {
 }
 
 // tight looks at the rules that are left at the end of every explanation, and whether a revoke had to follow by then.
-func (j *judge) tight() {
+func (j *judge) tight(ends []orders.State) {
 	overdue := map[traces.Rule]bool{}
 	everywhere := true
-	for _, n := range j.b.Exits {
+	for _, s := range ends {
 		late := false
-		for _, p := range j.leftovers(j.b.State(n)) {
+		for _, p := range j.leftovers(s) {
 			is, known := overdue[p.Rule]
 			if !known {
 				is = j.p.c.To.Sub(j.lastChange(p.Rule)) >= j.p.opt.Settle
