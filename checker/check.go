@@ -433,14 +433,18 @@ func (j *judgement) run(ctx context.Context) report.Group {
 	from, to := c.From, c.To
 	j.out = report.Group{GroupID: c.Group, Operations: len(c.Operations), From: &from, To: &to}
 	segments := j.segments()
-	asked := j.asked(segments)
+	var asked []segment
 	porcupine := make(chan linear.Result)
-	go func() { porcupine <- j.porcupine(ctx, asked) }()
+	go func() {
+		asked = j.asked(segments)
+		porcupine <- j.porcupine(ctx, asked)
+	}()
 	j.properties()
 	j.timeline()
 	j.processes()
 	j.restsOn()
-	j.linearity(ctx, segments, asked, <-porcupine)
+	result := <-porcupine
+	j.linearity(ctx, segments, asked, result)
 	j.findings()
 	return j.out
 }

@@ -194,7 +194,7 @@ func (j *judgement) onRules(from, to int) []traces.Operation {
 func (j *judgement) withTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	most := linearTime + time.Duration(len(j.g.capture.Operations))*linearTimePerCall
 	if j.r.Stuck != nil {
-		most /= 25
+		most /= 100
 	}
 	return context.WithTimeout(ctx, most)
 }
