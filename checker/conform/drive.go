@@ -2,53 +2,10 @@ package conform
 
 import (
 	"linearize.example/checker/conform/engine"
+	"linearize.example/model"
 )
 
-// Action names an action of the specification; its value is the number under which successors are committed.
-type Action uint16
-
-// The actions, in the order of the specification's Next.
-const (
-	PodComes Action = iota
-	PodGoes
-	Pick
-	Skip
-	FireDeferred
-	LookUpGroup
-	SaveLookUp
-	Lock
-	ReadCache
-	Describe
-	Reload
-	AuthorizeOk
-	AuthorizeDuplicate
-	AuthorizeLimit
-	AuthorizeDenied
-	SeeGrant
-	Reread
-	RevokeOk
-	RevokeNotFound
-	SeeRevoke
-	ListTagged
-	Unlock
-	Register
-	DescribeFails
-	AuthorizeFails
-	RevokeFails
-	AuthorizeAnswerLost
-	RevokeAnswerLost
-	RevokeDelayed
-	DelayedRevokeArrives
-	Crash
-	LeaderChange
-	ExternalRevoke
-	Settle
-	ExpireCache
-	Resync
-	Tick
-)
-
-// Args are the arguments of an action; those that it does not take are ignored. Processes, workers and bindings count
+// Args are the arguments of an action, which package model names, numbered as successors are committed; those that it does not take are ignored. Processes, workers and bindings count
 // from 1, rules are numbers in sets of rules.
 type Args struct{ Process, Worker, TGB, Rule int }
 
@@ -66,83 +23,83 @@ func NewDriver(m *engine.Model) *Driver {
 
 // Take returns the successors of the loaded state by one action with the given arguments, one after the other. They are
 // valid until the next call.
-func (d *Driver) Take(a Action, x Args) []uint64 {
+func (d *Driver) Take(a model.Action, x Args) []uint64 {
 	c := d.Checker
 	c.out.Reset()
 	switch a {
-	case PodComes:
+	case model.PodComes:
 		c.podComes(x.TGB)
-	case PodGoes:
+	case model.PodGoes:
 		c.podGoes(x.TGB)
-	case Pick:
+	case model.Pick:
 		c.pick(x.Process, x.Worker, x.TGB)
-	case Skip:
+	case model.Skip:
 		c.skip(x.Process, x.TGB)
-	case FireDeferred:
+	case model.FireDeferred:
 		c.fireDeferred(x.Process, x.TGB)
-	case LookUpGroup:
+	case model.LookUpGroup:
 		c.lookUpGroup(x.Process, x.Worker)
-	case SaveLookUp:
+	case model.SaveLookUp:
 		c.saveLookUp(x.Process, x.Worker)
-	case Lock:
+	case model.Lock:
 		c.lock(x.Process, x.Worker)
-	case ReadCache:
+	case model.ReadCache:
 		c.readCache(x.Process, x.Worker)
-	case Describe:
+	case model.Describe:
 		c.describe(x.Process, x.Worker)
-	case Reload:
+	case model.Reload:
 		c.reload(x.Process, x.Worker)
-	case AuthorizeOk:
+	case model.AuthorizeOk:
 		c.authorizeOk(x.Process, x.Worker)
-	case AuthorizeDuplicate:
+	case model.AuthorizeDuplicate:
 		c.authorizeDuplicate(x.Process, x.Worker)
-	case AuthorizeLimit:
+	case model.AuthorizeLimit:
 		c.authorizeLimit(x.Process, x.Worker)
-	case AuthorizeDenied:
+	case model.AuthorizeDenied:
 		c.authorizeDenied(x.Process, x.Worker)
-	case SeeGrant:
+	case model.SeeGrant:
 		c.seeGrant(x.Process, x.Worker)
-	case Reread:
+	case model.Reread:
 		c.reread(x.Process, x.Worker)
-	case RevokeOk:
+	case model.RevokeOk:
 		c.revokeOk(x.Process, x.Worker)
-	case RevokeNotFound:
+	case model.RevokeNotFound:
 		c.revokeNotFound(x.Process, x.Worker)
-	case SeeRevoke:
+	case model.SeeRevoke:
 		c.seeRevoke(x.Process, x.Worker)
-	case ListTagged:
+	case model.ListTagged:
 		c.listTagged(x.Process, x.Worker)
-	case Unlock:
+	case model.Unlock:
 		c.unlock(x.Process, x.Worker)
-	case Register:
+	case model.Register:
 		c.register(x.Process, x.Worker)
-	case DescribeFails:
+	case model.DescribeFails:
 		c.describeFails(x.Process, x.Worker)
-	case AuthorizeFails:
+	case model.AuthorizeFails:
 		c.authorizeFails(x.Process, x.Worker)
-	case RevokeFails:
+	case model.RevokeFails:
 		c.revokeFails(x.Process, x.Worker)
-	case AuthorizeAnswerLost:
+	case model.AuthorizeAnswerLost:
 		c.authorizeAnswerLost(x.Process, x.Worker)
-	case RevokeAnswerLost:
+	case model.RevokeAnswerLost:
 		c.revokeAnswerLost(x.Process, x.Worker)
-	case RevokeDelayed:
+	case model.RevokeDelayed:
 		c.revokeDelayed(x.Process, x.Worker)
-	case DelayedRevokeArrives:
+	case model.DelayedRevokeArrives:
 		c.delayedRevokeArrives()
-	case Crash:
+	case model.Crash:
 		c.crash(x.Process)
-	case LeaderChange:
+	case model.LeaderChange:
 		c.leaderChange(x.Process)
-	case ExternalRevoke:
+	case model.ExternalRevoke:
 		c.externalRevoke(c.u.rule.Elems[x.Rule])
-	case Settle:
+	case model.Settle:
 		c.settle()
-	case ExpireCache:
+	case model.ExpireCache:
 		c.expireCache(x.Process)
-	case Resync:
+	case model.Resync:
 		c.resync(x.Process)
-	case Tick:
+	case model.Tick:
 		c.tick()
 	}
 	return c.out.Next

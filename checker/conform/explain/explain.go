@@ -8,7 +8,6 @@ import (
 	"sort"
 	"time"
 
-	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
 	"linearize.example/model"
 	"linearize.example/traces"
@@ -330,9 +329,9 @@ func inherited(mine []*Result, envs []Environment, e Environment) *Result {
 }
 
 // describeAction names the actions that describe the group.
-func describes(a conform.Action) bool {
+func describes(a model.Action) bool {
 	switch a {
-	case conform.Describe, conform.Reload, conform.LookUpGroup, conform.SeeGrant, conform.Reread, conform.SeeRevoke, conform.ListTagged:
+	case model.Describe, model.Reload, model.LookUpGroup, model.SeeGrant, model.Reread, model.SeeRevoke, model.ListTagged:
 		return true
 	}
 	return false

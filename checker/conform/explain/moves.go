@@ -3,6 +3,7 @@ package explain
 import (
 	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
+	"linearize.example/model"
 	"linearize.example/traces"
 )
 
@@ -73,7 +74,7 @@ func (x *search) callerNumber(op *operation) int {
 }
 
 // hidden collects the successors by an action that nobody sees.
-func (x *search) hidden(n *node, a conform.Action, args conform.Args, faults int) {
+func (x *search) hidden(n *node, a model.Action, args conform.Args, faults int) {
 	outs := x.d.Take(a, args)
 	for w := x.d.Model.Words; len(outs) > 0; outs = outs[w:] {
 		x.raw = append(x.raw, raw{x.clone(outs[:w]), label{action: a, args: args, ops: [2]int32{-1, -1}}, faults, n.lives})
@@ -81,7 +82,7 @@ func (x *search) hidden(n *node, a conform.Action, args conform.Args, faults int
 }
 
 // visible collects the successors by a call, one for each operation that it can be.
-func (x *search) visible(n *node, enabled []int, a conform.Action, args conform.Args, k kind, rules engine.Set, r result) {
+func (x *search) visible(n *node, enabled []int, a model.Action, args conform.Args, k kind, rules engine.Set, r result) {
 	outs := x.d.Take(a, args)
 	if len(outs) == 0 {
 		return
@@ -112,7 +113,7 @@ func (x *search) see(n *node, state []uint64, l label) {
 }
 
 // look collects the successors by an action that describes the group. Where describes were recorded each is an operation.
-func (x *search) look(n *node, enabled []int, a conform.Action, args conform.Args) {
+func (x *search) look(n *node, enabled []int, a model.Action, args conform.Args) {
 	answers := x.d.Answers()
 	outs := x.d.Take(a, args)
 	words := x.d.Model.Words
@@ -131,7 +132,7 @@ func (x *search) look(n *node, enabled []int, a conform.Action, args conform.Arg
 	for i, v := range answers {
 		l := label{action: a, args: args, answer: v, answered: true, ops: [2]int32{-1, -1}}
 		state := outs[i*words : (i+1)*words]
-		if !x.describes || a == conform.ListTagged {
+		if !x.describes || a == model.ListTagged {
 			x.raw = append(x.raw, raw{x.clone(state), l, x.d.Faults(), n.lives})
 			continue
 		}
@@ -172,10 +173,10 @@ func (x *search) expand(n *node, count int) {
 		}
 		leads := d.Leader() == p
 		if leads && (!busy || env.crashes) && !x.fresh(p) {
-			x.restart(n, conform.Crash, p)
+			x.restart(n, model.Crash, p)
 		}
 		if !leads && env.leaderChanges {
-			x.restart(n, conform.LeaderChange, p)
+			x.restart(n, model.LeaderChange, p)
 		}
 		if leads && !busy && env.severalGroups {
 			x.expire(n, p)
@@ -192,8 +193,8 @@ func (x *search) expand(n *node, count int) {
 		}
 		late := d.Late()
 		for _, i := range x.matches(n, enabled, 1, revoke, late, r) {
-			outs := d.Take(conform.DelayedRevokeArrives, conform.Args{})
-			x.see(n, outs, label{action: conform.DelayedRevokeArrives, ops: [2]int32{int32(i), -1}})
+			outs := d.Take(model.DelayedRevokeArrives, conform.Args{})
+			x.see(n, outs, label{action: model.DelayedRevokeArrives, ops: [2]int32{int32(i), -1}})
 		}
 	}
 	x.strangers(n, enabled)
@@ -208,13 +209,13 @@ func (x *search) alone(n *node, p, w int) bool {
 	args := conform.Args{Process: p, Worker: w}
 	switch me.Step {
 	case conform.AtUnlock:
-		x.hidden(n, conform.Unlock, args, d.Faults())
+		x.hidden(n, model.Unlock, args, d.Faults())
 		return true
 	case conform.AtRegister:
 		if x.watch.Has(me.Tgb) {
 			return false
 		}
-		x.hidden(n, conform.Register, args, d.Faults())
+		x.hidden(n, model.Register, args, d.Faults())
 		return true
 	}
 	return false
@@ -240,9 +241,9 @@ func (x *search) fresh(p int) bool {
 }
 
 // restart begins another life of a process, unless the capture shows that the same one was running before and is later.
-func (x *search) restart(n *node, a conform.Action, p int) {
+func (x *search) restart(n *node, a model.Action, p int) {
 	for _, life := range x.lives {
-		if n.done.has(life[0]) && !n.done.has(life[1]) && (len(x.callers) < 2 || a == conform.Crash && x.mayBe(n, p, &x.ops[life[0]])) {
+		if n.done.has(life[0]) && !n.done.has(life[1]) && (len(x.callers) < 2 || a == model.Crash && x.mayBe(n, p, &x.ops[life[0]])) {
 			return
 		}
 	}
@@ -259,9 +260,9 @@ func (x *search) expire(n *node, p int) {
 	switch {
 	case !d.MemoryOf(p).Cached:
 	case x.world.env.outlives || len(d.Old()) == 0:
-		x.hidden(n, conform.ExpireCache, conform.Args{Process: p}, d.Faults())
+		x.hidden(n, model.ExpireCache, conform.Args{Process: p}, d.Faults())
 	default:
-		x.hidden(n, conform.Settle, conform.Args{}, d.Faults())
+		x.hidden(n, model.Settle, conform.Args{}, d.Faults())
 	}
 }
 
@@ -273,53 +274,53 @@ func (x *search) work(n *node, enabled []int, args conform.Args) {
 	faults := d.Faults()
 	switch me.Step {
 	case conform.AtLookup:
-		x.look(n, enabled, conform.LookUpGroup, args)
+		x.look(n, enabled, model.LookUpGroup, args)
 	case conform.AtSave:
-		x.hidden(n, conform.SaveLookUp, args, faults)
+		x.hidden(n, model.SaveLookUp, args, faults)
 	case conform.AtLock:
-		x.hidden(n, conform.Lock, args, faults)
+		x.hidden(n, model.Lock, args, faults)
 	case conform.AtFetch:
-		x.hidden(n, conform.ReadCache, args, faults)
+		x.hidden(n, model.ReadCache, args, faults)
 		x.expire(n, p)
-		x.look(n, enabled, conform.Describe, args)
+		x.look(n, enabled, model.Describe, args)
 		x.failedLook(n, enabled, args)
 	case conform.AtReload:
-		x.look(n, enabled, conform.Reload, args)
+		x.look(n, enabled, model.Reload, args)
 		x.failedLook(n, enabled, args)
 	case conform.AtAuthorize:
 		asked := d.ToAuthorize(p, w)
-		x.visible(n, enabled, conform.AuthorizeOk, args, authorize, asked, ok)
-		x.visible(n, enabled, conform.AuthorizeDuplicate, args, authorize, asked, isDuplicate)
-		x.visible(n, enabled, conform.AuthorizeLimit, args, authorize, asked, isLimit)
-		x.visible(n, enabled, conform.AuthorizeFails, args, authorize, asked, otherError)
+		x.visible(n, enabled, model.AuthorizeOk, args, authorize, asked, ok)
+		x.visible(n, enabled, model.AuthorizeDuplicate, args, authorize, asked, isDuplicate)
+		x.visible(n, enabled, model.AuthorizeLimit, args, authorize, asked, isLimit)
+		x.visible(n, enabled, model.AuthorizeFails, args, authorize, asked, otherError)
 		if x.mayLose(enabled) {
-			x.visible(n, enabled, conform.AuthorizeAnswerLost, args, authorize, asked, lost)
+			x.visible(n, enabled, model.AuthorizeAnswerLost, args, authorize, asked, lost)
 		}
 		if x.world.design.WriteThrough {
 			x.expire(n, p)
 		}
 	case conform.AtRevoke:
 		asked := d.ToRevoke(p, w)
-		x.visible(n, enabled, conform.RevokeOk, args, revoke, asked, ok)
-		x.visible(n, enabled, conform.RevokeNotFound, args, revoke, asked, isNotFound)
-		x.visible(n, enabled, conform.RevokeFails, args, revoke, asked, otherError)
+		x.visible(n, enabled, model.RevokeOk, args, revoke, asked, ok)
+		x.visible(n, enabled, model.RevokeNotFound, args, revoke, asked, isNotFound)
+		x.visible(n, enabled, model.RevokeFails, args, revoke, asked, otherError)
 		if x.mayLose(enabled) {
-			x.visible(n, enabled, conform.RevokeAnswerLost, args, revoke, asked, lost)
+			x.visible(n, enabled, model.RevokeAnswerLost, args, revoke, asked, lost)
 		}
 		if env.delayed && faults == 0 {
-			x.hidden(n, conform.RevokeDelayed, args, 1)
+			x.hidden(n, model.RevokeDelayed, args, 1)
 		}
 		if x.world.design.WriteThrough {
 			x.expire(n, p)
 		}
 	case conform.AtSeeGrant:
-		x.look(n, enabled, conform.SeeGrant, args)
+		x.look(n, enabled, model.SeeGrant, args)
 	case conform.AtReread:
-		x.look(n, enabled, conform.Reread, args)
+		x.look(n, enabled, model.Reread, args)
 	case conform.AtSeeRevoke:
-		x.look(n, enabled, conform.SeeRevoke, args)
+		x.look(n, enabled, model.SeeRevoke, args)
 	case conform.AtTrack:
-		x.look(n, enabled, conform.ListTagged, args)
+		x.look(n, enabled, model.ListTagged, args)
 	case conform.AtRegister:
 		x.register(n, enabled, args)
 	}
@@ -340,9 +341,9 @@ func (x *search) mayLose(enabled []int) bool {
 
 func (x *search) failedLook(n *node, enabled []int, args conform.Args) {
 	if x.describes {
-		x.visible(n, enabled, conform.DescribeFails, args, describe, engine.Set{}, otherError)
+		x.visible(n, enabled, model.DescribeFails, args, describe, engine.Set{}, otherError)
 	} else if x.world.env.failures && x.d.Faults() == 0 {
-		x.hidden(n, conform.DescribeFails, args, 1)
+		x.hidden(n, model.DescribeFails, args, 1)
 	}
 }
 
@@ -352,7 +353,7 @@ func (x *search) register(n *node, enabled []int, args conform.Args) {
 	d := x.d
 	t := d.WorkerOf(args.Process, args.Worker).Tgb
 	_, before, _ := d.PodOf(t)
-	outs := d.Take(conform.Register, args)
+	outs := d.Take(model.Register, args)
 	if len(outs) == 0 {
 		return
 	}
@@ -360,7 +361,7 @@ func (x *search) register(n *node, enabled []int, args conform.Args) {
 	d.Load(state)
 	_, after, _ := d.PodOf(t)
 	d.Load(n.state)
-	l := label{action: conform.Register, args: args, ops: [2]int32{-1, -1}}
+	l := label{action: model.Register, args: args, ops: [2]int32{-1, -1}}
 	if before == after {
 		x.raw = append(x.raw, raw{state, l, d.Faults(), n.lives})
 		return
@@ -400,7 +401,7 @@ func (x *search) strangers(n *node, enabled []int) {
 			continue
 		}
 		if op.foreign && op.outcome == traces.Failed {
-			x.see(n, n.state, label{action: conform.ExternalRevoke, ops: [2]int32{int32(i), -1}})
+			x.see(n, n.state, label{action: model.ExternalRevoke, ops: [2]int32{int32(i), -1}})
 			continue
 		}
 		if op.outcome != traces.Succeeded || len(op.rules) != 1 {
@@ -408,8 +409,8 @@ func (x *search) strangers(n *node, enabled []int) {
 		}
 		rule := x.targets[i]
 		args := conform.Args{Rule: (&rule).Pop()}
-		if outs := x.d.Take(conform.ExternalRevoke, args); len(outs) > 0 {
-			x.see(n, outs, label{action: conform.ExternalRevoke, args: args, ops: [2]int32{int32(i), -1}})
+		if outs := x.d.Take(model.ExternalRevoke, args); len(outs) > 0 {
+			x.see(n, outs, label{action: model.ExternalRevoke, args: args, ops: [2]int32{int32(i), -1}})
 		}
 	}
 }

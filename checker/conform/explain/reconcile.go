@@ -3,6 +3,7 @@ package explain
 import (
 	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
+	"linearize.example/model"
 	"linearize.example/traces"
 )
 
@@ -178,7 +179,7 @@ func (x *search) begin(n *node, count, p, w int, t trigger, replace bool) {
 	args := conform.Args{Process: p, Worker: w, TGB: t.tgb}
 	at, cur := n, n.state
 	var chain []*node
-	take := func(a conform.Action) bool {
+	take := func(a model.Action) bool {
 		d.Load(cur)
 		outs := d.Take(a, args)
 		if len(outs) == 0 {
@@ -186,7 +187,7 @@ func (x *search) begin(n *node, count, p, w int, t trigger, replace bool) {
 		}
 		cur = x.clone(outs[:d.Model.Words])
 		cost := at.cost + 1
-		if a == conform.Skip || a == conform.FireDeferred {
+		if a == model.Skip || a == model.FireDeferred {
 			cost = at.cost // time passes: likelier than that a pod comes or goes
 		}
 		c := &node{state: cur, done: at.done, lives: at.lives, left: at.left, cost: cost, parent: at,
@@ -198,16 +199,16 @@ func (x *search) begin(n *node, count, p, w int, t trigger, replace bool) {
 	faults := d.Faults()
 	if t.wants == conform.Port {
 		if replace {
-			take(conform.PodGoes)
+			take(model.PodGoes)
 			pod = 0
 		}
 		if pod == 0 {
-			take(conform.PodComes)
+			take(model.PodComes)
 		}
 	} else if pod != 0 {
-		take(conform.PodGoes)
+		take(model.PodGoes)
 	}
-	if !take(conform.Pick) && !(take(conform.Skip) && take(conform.FireDeferred) && take(conform.Pick)) {
+	if !take(model.Pick) && !(take(model.Skip) && take(model.FireDeferred) && take(model.Pick)) {
 		return
 	}
 	last := chain[len(chain)-1]

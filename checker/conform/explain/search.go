@@ -8,6 +8,7 @@ import (
 
 	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
+	"linearize.example/model"
 	"linearize.example/traces"
 )
 
@@ -36,7 +37,7 @@ func (d done) with(i int) done {
 
 // label is one step of a behaviour. Answer is what a describe returned.
 type label struct {
-	action   conform.Action
+	action   model.Action
 	args     conform.Args
 	answer   engine.Set
 	answered bool

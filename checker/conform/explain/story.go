@@ -6,6 +6,7 @@ import (
 
 	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
+	"linearize.example/model"
 )
 
 // Line is one line of a story.
@@ -77,7 +78,7 @@ func (t *teller) step(path []*node, i int) {
 	before := t.d.Rules()
 	old := slices.Clone(t.d.Old())
 	computed := engine.Atom(conform.None)
-	if l.action == conform.Pick {
+	if l.action == model.Pick {
 		computed = t.d.MemoryOf(p).Computed[l.args.TGB-1]
 	}
 	t.d.Load(n.state)
@@ -106,16 +107,16 @@ func (t *teller) step(path []*node, i int) {
 		t.r.Story = append(t.r.Story, Line{Seen: true, At: op.at, ID: op.id, Text: text})
 	}
 	switch l.action {
-	case conform.Pick:
+	case model.Pick:
 		t.picked[[2]int{p, w}] = t.occasion(l, computed)
-	case conform.Lock:
+	case model.Lock:
 		me := t.d.WorkerOf(p, w)
 		text := t.picked[[2]int{p, w}] + "; wanted is " + t.rules(me.Wanted)
 		if t.d.AuthorizesOnly(p) && me.Wanted.Some() {
 			text += ", granting only"
 		}
 		t.infer("%s", text)
-	case conform.ReadCache:
+	case model.ReadCache:
 		cache := t.d.MemoryOf(p).Cache
 		if cache == before {
 			t.infer("the cache says %s", t.rules(cache))
@@ -123,27 +124,27 @@ func (t *teller) step(path []*node, i int) {
 		}
 		t.infer("the cache says %s; this is stale, the group holds %s", t.rules(cache), t.rules(before))
 		t.fact("what was decided before %s rests on a stale cache: %s instead of %s", t.next(path, i), t.rules(cache), t.rules(before))
-	case conform.Crash:
+	case model.Crash:
 		t.infer("%s starts anew, with nothing in memory", t.who(p))
 		t.fact("%s started anew between %s and %s", t.who(p), t.previous(path, i), t.next(path, i))
-	case conform.LeaderChange:
+	case model.LeaderChange:
 		t.infer("controller %d leads from now on, with nothing in memory", p)
 		t.fact("the leader changed between %s and %s", t.previous(path, i), t.next(path, i))
-	case conform.ExpireCache:
+	case model.ExpireCache:
 		t.infer("the cache entry is ten minutes old and expires")
-	case conform.Settle:
+	case model.Settle:
 		t.infer("describes no longer return the oldest version")
-	case conform.SaveLookUp:
+	case model.SaveLookUp:
 		if view := t.d.MemoryOf(p).Cache; view != before {
 			t.infer("that answer is saved to the cache now; the group holds %s", t.rules(before))
 			t.fact("an answer from before the last change was saved to the cache after it, before %s", t.next(path, i))
 		}
-	case conform.RevokeDelayed:
+	case model.RevokeDelayed:
 		t.infer("revoke %s: no answer yet, it is on its way", t.rules(t.d.Late()))
-	case conform.DescribeFails, conform.AuthorizeAnswerLost, conform.RevokeAnswerLost:
+	case model.DescribeFails, model.AuthorizeAnswerLost, model.RevokeAnswerLost:
 		if !l.seen() {
 			t.infer("a describe fails")
-		} else if l.action != conform.DescribeFails {
+		} else if l.action != model.DescribeFails {
 			t.infer("the controller never gets this answer")
 		}
 	}
@@ -156,7 +157,7 @@ func (t *teller) step(path []*node, i int) {
 		}
 	}
 	switch l.action {
-	case conform.RevokeNotFound, conform.AuthorizeDuplicate, conform.AuthorizeLimit, conform.RevokeFails, conform.AuthorizeFails:
+	case model.RevokeNotFound, model.AuthorizeDuplicate, model.AuthorizeLimit, model.RevokeFails, model.AuthorizeFails:
 		if m := t.d.MemoryOf(p); m.Cached && m.Cache != before && t.d.WorkerOf(p, w).Step != conform.AtReload {
 			t.infer("the reconcile fails; the cache keeps %s, though the group holds %s", t.rules(m.Cache), t.rules(before))
 		}
@@ -172,9 +173,9 @@ func ages(n int) string {
 
 func (l *label) actionText() string {
 	switch l.action {
-	case conform.AuthorizeOk, conform.RevokeOk:
+	case model.AuthorizeOk, model.RevokeOk:
 		return "it took effect"
-	case conform.AuthorizeAnswerLost, conform.RevokeAnswerLost:
+	case model.AuthorizeAnswerLost, model.RevokeAnswerLost:
 		return "it took effect, unknown to the controller"
 	}
 	return "it had no effect"
@@ -183,11 +184,11 @@ func (l *label) actionText() string {
 func (t *teller) lookText(l *label) string {
 	what := "a describe answers "
 	switch l.action {
-	case conform.Reload:
+	case model.Reload:
 		what = "a describe that ignores the cache answers "
-	case conform.LookUpGroup:
+	case model.LookUpGroup:
 		what = "a describe outside the mutex answers "
-	case conform.ListTagged:
+	case model.ListTagged:
 		what = "the list of the groups with the cluster's tag says "
 	}
 	return what + t.rules(l.answer)

@@ -68,19 +68,19 @@ func (k *walker) step() {
 	d := k.d
 	d.Load(k.state)
 	type choice struct {
-		action conform.Action
+		action model.Action
 		args   conform.Args
 		op     *operation
 		state  []uint64
 	}
 	registered := func(t int) int { _, r, _ := d.PodOf(t); return r }
 	var list []choice
-	add := func(a conform.Action, x conform.Args, op *operation) {
+	add := func(a model.Action, x conform.Args, op *operation) {
 		answers := slices.Clone(d.Answers())
 		outs := d.Take(a, x)
 		for i := 0; i < len(outs); i += d.Model.Words {
 			o := op
-			if describes(a) && a != conform.ListTagged && k.looks {
+			if describes(a) && a != model.ListTagged && k.looks {
 				o = &operation{kind: describe, outcome: traces.Succeeded, rules: k.spans(answers[i/d.Model.Words])}
 			}
 			list = append(list, choice{a, x, o, slices.Clone(outs[i : i+d.Model.Words])})
@@ -101,48 +101,48 @@ func (k *walker) step() {
 				continue
 			}
 			busy = true
-			for _, a := range []conform.Action{conform.LookUpGroup, conform.SaveLookUp, conform.Lock, conform.ReadCache, conform.Describe,
-				conform.Reload, conform.Reread, conform.ListTagged, conform.Unlock, conform.Register} {
+			for _, a := range []model.Action{model.LookUpGroup, model.SaveLookUp, model.Lock, model.ReadCache, model.Describe,
+				model.Reload, model.Reread, model.ListTagged, model.Unlock, model.Register} {
 				add(a, x, nil)
 			}
 			switch d.WorkerOf(p, w).Step {
 			case conform.AtAuthorize:
 				asked := d.ToAuthorize(p, w)
-				add(conform.AuthorizeOk, x, call(authorize, asked, ""))
-				add(conform.AuthorizeDuplicate, x, call(authorize, asked, duplicate))
+				add(model.AuthorizeOk, x, call(authorize, asked, ""))
+				add(model.AuthorizeDuplicate, x, call(authorize, asked, duplicate))
 				if k.r.IntN(20) == 0 {
-					add(conform.AuthorizeFails, x, call(authorize, asked, "RequestLimitExceeded"))
+					add(model.AuthorizeFails, x, call(authorize, asked, "RequestLimitExceeded"))
 				}
 			case conform.AtRevoke:
 				asked := d.ToRevoke(p, w)
-				add(conform.RevokeOk, x, call(revoke, asked, ""))
-				add(conform.RevokeNotFound, x, call(revoke, asked, notFound))
+				add(model.RevokeOk, x, call(revoke, asked, ""))
+				add(model.RevokeNotFound, x, call(revoke, asked, notFound))
 				if k.r.IntN(20) == 0 {
-					add(conform.RevokeFails, x, call(revoke, asked, "RequestLimitExceeded"))
+					add(model.RevokeFails, x, call(revoke, asked, "RequestLimitExceeded"))
 				}
 			}
 		}
 	}
 	if k.changes++; !busy || k.changes > 4 && k.r.IntN(3) == 0 {
 		for t := 1; t < len(k.ports); t++ {
-			add(conform.PodComes, conform.Args{TGB: t}, nil)
-			add(conform.PodGoes, conform.Args{TGB: t}, nil)
+			add(model.PodComes, conform.Args{TGB: t}, nil)
+			add(model.PodGoes, conform.Args{TGB: t}, nil)
 			for w := 1; w <= k.env.workers; w++ {
 				x := conform.Args{Process: d.Leader(), Worker: w, TGB: t}
-				add(conform.Pick, x, nil)
-				add(conform.Pick, x, nil)
+				add(model.Pick, x, nil)
+				add(model.Pick, x, nil)
 			}
-			add(conform.Skip, conform.Args{Process: d.Leader(), TGB: t}, nil)
-			add(conform.FireDeferred, conform.Args{Process: d.Leader(), TGB: t}, nil)
+			add(model.Skip, conform.Args{Process: d.Leader(), TGB: t}, nil)
+			add(model.FireDeferred, conform.Args{Process: d.Leader(), TGB: t}, nil)
 		}
 		k.changes = 0
 	}
 	if k.r.IntN(8) == 0 {
-		add(conform.Settle, conform.Args{}, nil)
-		add(conform.ExpireCache, conform.Args{Process: 1}, nil)
+		add(model.Settle, conform.Args{}, nil)
+		add(model.ExpireCache, conform.Args{Process: 1}, nil)
 	}
 	if !busy && k.r.IntN(60) == 0 {
-		add(conform.Crash, conform.Args{Process: d.Leader()}, nil)
+		add(model.Crash, conform.Args{Process: d.Leader()}, nil)
 	}
 	if len(list) == 0 {
 		return
@@ -151,7 +151,7 @@ func (k *walker) step() {
 	if c.op != nil {
 		k.record(*c.op)
 	}
-	if c.action == conform.Register && k.targets {
+	if c.action == model.Register && k.targets {
 		t := d.WorkerOf(c.args.Process, c.args.Worker).Tgb
 		before := registered(t)
 		d.Load(c.state)
