@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -394,3 +395,46 @@ func (quiet) SaveCheckpoint(context.Context, string, string) error { return nil 
 func (quiet) Targets(context.Context, string) ([]Target, error)    { return nil, nil }
 func (quiet) Register(context.Context, string, []Target) error     { return nil }
 func (quiet) Deregister(context.Context, string, []Target) error   { return nil }
+
+// Who runs a reconciler can bring its own mutexes and is told what calls do not show.
+func TestHooks(t *testing.T) {
+	for design, lock := range map[string]string{"v3.4.0": "", "group-mutex": group} {
+		w := newWorld(t)
+		w.pods("web", 3000, 1)
+		r := w.start(design)
+		var told []string
+		tell := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+		r.Lock = func(name string) func() {
+			tell("lock %q", name)
+			return func() { tell("unlock %q", name) }
+		}
+		r.Watch = Watch{
+			Wanted:      func(binding, id string, rules Permissions) { tell("%s wants %v of %s", binding, ports(rules), id) },
+			CacheHit:    func(id string, age time.Duration) { tell("hit %s after %s", id, age) },
+			CacheFilled: func(id string, rules Permissions) { tell("filled %s with %v", id, ports(rules)) },
+			Deferred:    func(binding string) { tell("deferred %s", binding) },
+		}
+		w.pods("web", 3000, 1)
+		w.reconcile(r, "web")
+		w.pods("web", 3000, 2)
+		w.reconcile(r, "web")
+		w.now = w.now.Add(time.Second)
+		w.pods("web", 3000, 1)
+		w.reconcile(r, "web")
+		w.now = w.now.Add(SyncPeriod)
+		w.reconcile(r, "web")
+		wants := "web wants [3000-3000] of " + group
+		enter, leave := fmt.Sprintf("lock %q", lock), fmt.Sprintf("unlock %q", lock)
+		filled, hit := "filled "+group+" with ", "hit "+group+" after "
+		reconcile := func(view string) []string {
+			if lock == "" {
+				return []string{enter, wants, view, leave}
+			}
+			return []string{wants, enter, view, leave}
+		}
+		want := slices.Concat(reconcile(filled+"[]"), reconcile(filled+"[3000-3000]"), reconcile(hit+"2s"), []string{"deferred web"})
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", design, diff)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // the one that the explored System takes; only the answers come from EC2.
 func (r *Reconciler) reconcileGroup(ctx context.Context, id string, wanted Permissions, authorizeOnly bool) error {
 	if r.Design.GroupMutex {
-		defer r.locks.lock(id)()
+		defer r.Lock(id)()
 	}
 	// The groups with the cluster's tag are listed by collectGarbage, for all groups at once.
 	run := groupRun{Reconciler: r, id: id, site: Site[Permissions]{Design: &r.Design, AuthorizeOnly: authorizeOnly, Tracked: true}}
@@ -45,6 +45,9 @@ func (g *groupRun) step(ctx context.Context) error {
 	switch w.Step {
 	case Fetch:
 		if cached, ok := g.fromCache(g.id); ok {
+			if g.Watch.CacheHit != nil {
+				g.Watch.CacheHit(g.id, CacheTTL-cached.until.Sub(g.Now()))
+			}
 			g.site.Viewed(w, g.see(cached.Rules))
 			return nil
 		}
@@ -183,11 +186,15 @@ func (r *Reconciler) fromCache(id string) (entry, bool) {
 
 // save remembers what EC2 says of a group, if the design keeps a cache.
 func (r *Reconciler) save(g types.SecurityGroup) {
-	r.memory.Lock()
-	defer r.memory.Unlock()
+	rules := NewPermissions(g.IpPermissions)
 	e := entry{tags: g.Tags, until: r.Now().Add(CacheTTL)}
-	e.Save(&r.Design, NewPermissions(g.IpPermissions))
+	e.Save(&r.Design, rules)
+	r.memory.Lock()
 	r.cache[value(g.GroupId)] = e
+	r.memory.Unlock()
+	if e.Valid && r.Watch.CacheFilled != nil {
+		r.Watch.CacheFilled(value(g.GroupId), rules)
+	}
 }
 
 // maySkip reports whether a binding with an equal checkpoint is skipped: always in v3.4.0; only if its

@@ -30,13 +30,25 @@ type Config struct {
 	// OwnSources are the load balancers' groups of this cluster, for designs that revoke only rules with
 	// their own source.
 	OwnSources []string
+	// Lock, if not nil, takes the named mutex ("" for the one of the whole process) and returns the
+	// function that releases it; nil: the process has mutexes of its own.
+	Lock func(name string) (unlock func())
+	// Watch is told what calls do not show.
+	Watch Watch
+}
+
+// Watch is told of a reconcile's inner steps; functions that are nil are not.
+type Watch struct {
+	Wanted      func(binding, group string, rules Permissions) // what all bindings want of a group
+	CacheHit    func(group string, age time.Duration)          // the group's rules are in the cache
+	CacheFilled func(group string, rules Permissions)          // an answer was saved to the cache
+	Deferred    func(binding string)                           // a skipped binding was queued
 }
 
 // Reconciler is one process of the controller: what it keeps in memory, and its reconciles. It may be
 // used by several workers at once, each with another binding.
 type Reconciler struct {
 	Config
-	locks locks
 
 	memory     sync.Mutex // guards what follows
 	computed   map[string]map[string]Permissions
@@ -63,6 +75,9 @@ type Outcome struct {
 // NewReconciler returns a process that has just started: nothing in memory. WaitOut is not its
 // business: the caller elects leaders, and bounds the life of calls.
 func NewReconciler(c Config) *Reconciler {
+	if c.Lock == nil {
+		c.Lock = new(locks).lock
+	}
 	return &Reconciler{
 		Config: c, computed: map[string]map[string]Permissions{}, cache: map[string]entry{}, tracked: map[string]bool{},
 	}
@@ -85,7 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (Outcome, error
 			return Outcome{}, err
 		}
 		if skip {
-			r.Deferred.Enqueue(name, r.Now())
+			if r.Deferred.Enqueue(name, r.Now()) && r.Watch.Deferred != nil {
+				r.Watch.Deferred(name)
+			}
 			return Outcome{Skipped: true}, nil
 		}
 	}
@@ -151,7 +168,7 @@ func (r *Reconciler) reconcileNetwork(ctx context.Context, b Binding) error {
 	}
 	// Under a mutex per group, permissions are computed before the lock is taken.
 	if !r.Design.GroupMutex {
-		defer r.locks.lock("")()
+		defer r.Lock("")()
 	}
 	groups, all, err := r.compute(ctx, b.Name, wanted)
 	if err != nil {
@@ -159,6 +176,9 @@ func (r *Reconciler) reconcileNetwork(ctx context.Context, b Binding) error {
 	}
 	var failed []error
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		if r.Watch.Wanted != nil {
+			r.Watch.Wanted(b.Name, id, groups[id])
+		}
 		if err := r.reconcileGroup(ctx, id, groups[id], !all); err != nil {
 			failed = append(failed, fmt.Errorf("group %s: %w", id, err))
 		}
