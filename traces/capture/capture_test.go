@@ -349,3 +349,71 @@ func TestCaptures(t *testing.T) {
 		}
 	}
 }
+
+// Files of several formats that were concatenated are read as if each had been named.
+func TestConcatenated(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"history.ndjson", "cloudtrail.json", "controller.log"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "captures", "real-run-incident", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	type count struct {
+		Format                    string
+		Records, Used, Irrelevant int
+	}
+	counts := func(names ...string) (all []count) {
+		text := ""
+		for _, name := range names {
+			text += files[name]
+		}
+		c, err := Read(context.Background(), []string{"-"}, strings.NewReader(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range c.History.Inputs {
+			if in.Rejected > 0 || len(in.Notes) > 0 {
+				t.Errorf("%v: %+v", names, in)
+			}
+			all = append(all, count{in.Format, in.Records, in.Used, in.Irrelevant})
+		}
+		return all
+	}
+	alone := map[string]count{}
+	for name := range files {
+		alone[name] = counts(name)[0]
+	}
+	for _, names := range [][]string{
+		{"history.ndjson", "cloudtrail.json", "controller.log"}, {"controller.log", "cloudtrail.json", "history.ndjson"},
+		{"cloudtrail.json", "history.ndjson", "controller.log"}, {"cloudtrail.json", "controller.log", "cloudtrail.json"},
+	} {
+		var want []count
+		for _, name := range names {
+			want = append(want, alone[name])
+		}
+		if names[0] == names[2] {
+			want[2].Used = 0 // every event a second time
+		}
+		if diff := cmp.Diff(want, counts(names...)); diff != "" {
+			t.Errorf("%v: inputs (-each alone +concatenated)\n%s", names, diff)
+		}
+	}
+}
+
+// What comes before the first line of a log is part of it.
+func TestLogAfterOtherLines(t *testing.T) {
+	log, err := os.ReadFile(filepath.Join("..", "..", "testdata", "captures", "real-run-incident", "controller.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "Defaulted container \"controller\" out of: controller, proxy\nI0828 09:55:14.000000 1 leaderelection.go:257] attempting\n" + string(log)
+	c, err := Read(context.Background(), []string{"-"}, strings.NewReader(text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.History.Inputs); n != 1 {
+		t.Errorf("%d inputs; want one: %+v", n, c.History.Inputs)
+	}
+}

@@ -66,52 +66,74 @@ func (r *reader) stream(path string, src io.Reader, skipped *skips) error {
 	return r.content(path, b, notes, skipped)
 }
 
-// content finds what a decompressed stream holds and reads it.
+// content reads a decompressed stream, each part of it if files were concatenated. What notes tell is of its end.
 func (r *reader) content(path string, src io.Reader, notes func() []traces.Note, skipped *skips) error {
-	b := bufio.NewReaderSize(stream.UTF8(src), sniffSize)
+	p := &parts{b: bufio.NewReaderSize(stream.UTF8(src), sniffSize)}
+	before, parts := len(r.History.Inputs), &skips{path: path, format: "concatenation"}
+	name := path
+	for more := p.next(); ; {
+		input := len(r.History.Inputs)
+		reason, err := r.part(name, p, skipped != nil || name != path)
+		more = err == nil && p.next()
+		var ended []traces.Note
+		if !more {
+			ended = notes()
+		}
+		if err != nil {
+			return r.failed(name, err)
+		}
+		in := &r.History.Inputs[input]
+		in.Notes = append(in.Notes, ended...)
+		if reason != "" {
+			if len(in.Notes) > 0 {
+				reason += " (" + in.Notes[0].Text + ")"
+			}
+			r.History.Inputs = r.History.Inputs[:input]
+			parts.skip(name, reason)
+		}
+		if more {
+			name = fmt.Sprintf("%s, from line %d", path, p.line+1)
+			continue
+		}
+		if len(r.History.Inputs) == before {
+			return r.none(path, strings.TrimPrefix(parts.notes[0].Text, path+": "), skipped)
+		}
+		r.finish(parts)
+		return nil
+	}
+}
+
+// part finds what a part of a stream holds and reads it as a new input. A part that is no capture has a reason. An unusable
+// snapshot is such a part where it may be skipped.
+func (r *reader) part(name string, src io.Reader, maySkip bool) (reason string, err error) {
+	input := len(r.History.Inputs)
+	r.History.Inputs = append(r.History.Inputs, traces.Input{Path: name})
+	b := bufio.NewReaderSize(src, sniffSize)
 	prefix, err := b.Peek(sniffSize)
 	for err == nil && len(bytes.TrimSpace(prefix)) == 0 {
 		_, _ = b.Discard(len(prefix)) // they are in the buffer
 		prefix, err = b.Peek(sniffSize)
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		notes()
-		return r.failed(path, err)
+		return "", err
 	}
-	input := len(r.History.Inputs)
-	r.History.Inputs = append(r.History.Inputs, traces.Input{Path: path})
-	format, reason := "", ""
-	err = nil
-	if text := bytes.TrimSpace(prefix); len(text) == 0 {
-		reason = "it is empty"
-	} else if f := sniff(prefix); f == nil {
-		reason = fmt.Sprintf("it begins with %.40q", text[:min(len(text), 120)])
-	} else {
-		format = f.name
-		err = f.read(r, b, input)
+	text := bytes.TrimSpace(prefix)
+	f := sniff(prefix)
+	switch {
+	case len(text) == 0:
+		return "it is empty", nil
+	case f == nil:
+		return fmt.Sprintf("it begins with %.40q", text[:min(len(text), 120)]), nil
 	}
-	in := &r.History.Inputs[input]
-	in.Notes = append(in.Notes, notes()...)
-	if in.Format == "" {
-		in.Format = format
+	err = f.read(r, b, input)
+	if in := &r.History.Inputs[input]; in.Format == "" {
+		in.Format = f.name
 	}
 	var unusable *unusableError
-	switch {
-	case err == nil:
-	case errors.Is(err, cloudtrail.ErrNoEvents), errors.Is(err, traces.ErrNoHistory),
-		errors.As(err, &unusable) && skipped != nil:
-		reason = err.Error()
-	default:
-		return r.failed(path, err)
+	if errors.Is(err, cloudtrail.ErrNoEvents) || errors.Is(err, traces.ErrNoHistory) || errors.As(err, &unusable) && maySkip {
+		return err.Error(), nil
 	}
-	if reason == "" {
-		return nil
-	}
-	if len(in.Notes) > 0 {
-		reason += " (" + in.Notes[0].Text + ")"
-	}
-	r.History.Inputs = r.History.Inputs[:input]
-	return r.none(path, reason, skipped)
+	return "", err
 }
 
 // none deals with a stream that holds no capture.
