@@ -74,6 +74,21 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
+// version is what the build says of itself: the module's version or the commit, and Go's.
+func version() string {
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (text == "" || text == "(devel)") {
+			text = s.Value
+		}
+	}
+	return text + " " + info.GoVersion
+}
+
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "linearize",
@@ -85,6 +100,7 @@ repair came within its bound. It names the call that did it.
 
 Exit status: 0 all properties hold; 1 something is violated; 3 nothing is violated, but something
 is possible or unknown; 2 bad usage or input.`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
