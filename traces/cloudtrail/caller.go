@@ -84,13 +84,7 @@ func processName(c *traces.Caller) string {
 	case c.Session != "":
 		return c.Session
 	}
-	product := ""
-	for _, word := range strings.Fields(c.UserAgent) {
-		if product == "" || strings.HasPrefix(word, "elbv2.k8s.aws/") {
-			product = word
-		}
-	}
-	return cmp.Or(product, c.InvokedBy, c.SourceAddress, c.AccessKeyID, c.SessionStart)
+	return cmp.Or(c.Product(), c.InvokedBy, c.SourceAddress, c.AccessKeyID, c.SessionStart)
 }
 
 func compareCallers(a, b *traces.Caller) int {
