@@ -315,7 +315,8 @@ func (p *prepared) split() {
 		p.observe()
 		return
 	}
-	groupsOf := p.targetsTo(byID)
+	owners := p.owners(byID)
+	groupsOf := p.targetsTo(byID, owners)
 	kept := map[*group][]int{}
 	for i := range ops {
 		op := &ops[i]
@@ -325,6 +326,8 @@ func (p *prepared) split() {
 			to = groupsOf(op)
 		case byID[op.Group] != nil:
 			to = []*group{byID[op.Group]}
+		case op.Group == "" && op.Unclear && op.Outcome != traces.Failed:
+			to = p.mayConcern(op, owners)
 		}
 		for _, g := range to {
 			kept[g] = append(kept[g], i)
@@ -351,14 +354,9 @@ func (p *prepared) observe() {
 	}
 }
 
-// mostRanges bounds the rules of a group that calls on targets are compared with.
-const mostRanges = 1000
-
-// targetsTo tells which of the groups a call on targets concerns, since it names none: those whose rules its caller manages,
-// and of several of them those that have a rule for its port.
-func (p *prepared) targetsTo(byID map[string]*group) func(op *traces.Operation) []*group {
-	owners := map[string][]string{}      // process → groups that it has changed
-	ranges := map[string][]traces.Rule{} // group → rules
+// owners tells which of the groups with managed rules, or that are judged, a process has called on.
+func (p *prepared) owners(byID map[string]*group) map[string][]string {
+	owners := map[string][]string{}
 	for i := range p.history.Operations {
 		op := &p.history.Operations[i]
 		if op.Group == "" || isTargetCall(op) || !p.managed[op.Group] && byID[op.Group] == nil {
@@ -366,6 +364,49 @@ func (p *prepared) targetsTo(byID map[string]*group) func(op *traces.Operation) 
 		}
 		if !slices.Contains(owners[op.Process], op.Group) {
 			owners[op.Process] = append(owners[op.Process], op.Group)
+		}
+	}
+	return owners
+}
+
+// mayConcern lists the groups that a call may be on whose record names none: those that its caller has called on, or any where it
+// has called on none.
+func (p *prepared) mayConcern(op *traces.Operation, owners map[string][]string) []*group {
+	mine := owners[op.Process]
+	if len(mine) == 0 {
+		return p.groups
+	}
+	var groups []*group
+	for _, g := range p.groups {
+		if slices.Contains(mine, g.capture.Group) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// nameless counts the calls whose record does not tell on which group they are.
+func (p *prepared) nameless() int {
+	n := 0
+	for i := range p.history.Operations {
+		if op := &p.history.Operations[i]; op.Group == "" && op.Unclear && !isTargetCall(op) {
+			n++
+		}
+	}
+	return n
+}
+
+// mostRanges bounds the rules of a group that calls on targets are compared with.
+const mostRanges = 1000
+
+// targetsTo tells which of the groups a call on targets concerns, since it names none: those whose rules its caller manages,
+// and of several of them those that have a rule for its port.
+func (p *prepared) targetsTo(byID map[string]*group, owners map[string][]string) func(op *traces.Operation) []*group {
+	ranges := map[string][]traces.Rule{} // group → rules
+	for i := range p.history.Operations {
+		op := &p.history.Operations[i]
+		if op.Group == "" || isTargetCall(op) || !p.managed[op.Group] && byID[op.Group] == nil {
+			continue
 		}
 		for _, perm := range op.Permissions {
 			if !slices.Contains(ranges[op.Group], perm.Rule) && len(ranges[op.Group]) < mostRanges {

@@ -415,6 +415,9 @@ func summarize(r *report.Report, p *prepared) {
 	switch {
 	case worst == nil:
 		r.Verdict, r.Summary = report.Unknown, "the capture has no call on a security group's rules"
+		if n := p.nameless(); n > 0 {
+			r.Summary = fmt.Sprintf("%s that the capture has on security groups' rules do not tell on which group (their requestParameters are missing)", countOf(n, "call"))
+		}
 		return
 	case worst.Verdict == report.Holds && all:
 		r.Summary = "every property holds, but vacuously: the capture could not have shown a violation"
