@@ -132,6 +132,9 @@ const (
 	ReconcileFailed ObservationKind = "reconcile-failed" // a reconcile ended with an error
 	Retrying        ObservationKind = "retrying"         // the network part runs once more without the cache
 	Wanted          ObservationKind = "wanted"           // the permissions that a process wanted, in Permissions
+	Reconciling     ObservationKind = "reconciling"      // a TGB's reconcile began
+	CacheHit        ObservationKind = "cache-hit"        // a process took a group's rules from its cache
+	CacheFilled     ObservationKind = "cache-filled"     // a process put a group's rules, in Permissions, into its cache
 	Noted           ObservationKind = "noted"            // anything else that a recorder noted
 )
 
@@ -152,12 +155,18 @@ type Observation struct {
 	// Text is what the source said, for people.
 	Text    string
 	Sources []Source
+	// Extra keeps the fields of a history record that this version does not know.
+	Extra []Field
 }
 
 // Input is one file, stream or archive member that was read.
 type Input struct {
 	Path   string
 	Format string
+	// Recording is the id of the recording that the file is a part of, and Part its place in it from 1; empty and 0 where the
+	// file does not say.
+	Recording string
+	Part      int
 	// Records counts what looked like a record; each is used, a duplicate, irrelevant (a call that neither changes
 	// nor shows rules or targets), or rejected.
 	Records, Used, Duplicates, Irrelevant, Rejected int
@@ -192,4 +201,6 @@ type History struct {
 	Header map[string]string
 	// Expected is how many bytes the input has that is being read, 0 where nobody knows: a hint for readers.
 	Expected int64
+	// open are the operations without an answer of each recording, by sequence number: a later part may complete them.
+	open map[string]map[int64]int
 }

@@ -19,16 +19,19 @@ const (
 // Merge returns a new history in which one call seen by several sources is one operation, ordered by Call. Its interval
 // is the intersection of the sources' intervals, its result what any of them knows. Two records of sources of
 // different kinds are of one call when they name the same call, group, rules or targets, their results agree, and their
-// intervals meet, by at most tolerance apart; records of one kind never are, unless they are equal to the letter, as
-// those of a file that was given twice. Processes that share a call become one process. The new history shares with h what
+// intervals meet, by at most tolerance apart. Records of one kind are of one call only where they are equal to the letter, as
+// those of a file that was given twice, where one recording has them under one number, the first of them without an answer, and
+// where two recordings, of the client and of the endpoint say, have one request id for them. Processes that share a call become one process. The new history shares with h what
 // did not have to change.
 func Merge(h *History, tolerance time.Duration) *History {
-	if len(h.Inputs) == 1 {
+	if oneSource(h) {
 		return sortedCopy(h, tolerance)
 	}
 	m := merger{h: h, tolerance: tolerance, to: make([]int, len(h.Operations)), processes: map[string]string{}}
 	m.out.Inputs = slices.Clone(h.Inputs)
 	m.out.Header = h.Header
+	m.completed()
+	m.identified()
 	for _, class := range []int{0, 1, 2} {
 		m.add(class)
 	}
@@ -38,11 +41,39 @@ func Merge(h *History, tolerance time.Duration) *History {
 	return &m.out
 }
 
+// oneSource reports whether no two records can be of one call: those of one input, and of the parts of one recording that were
+// read in their order, of which ReadHistory has completed what a later part completes.
+func oneSource(h *History) bool {
+	if len(h.Inputs) <= 1 {
+		return true
+	}
+	used := make([]bool, len(h.Inputs))
+	for i := range h.Operations {
+		if len(h.Operations[i].Sources) == 0 {
+			return false
+		}
+		used[h.Operations[i].Sources[0].Input] = true
+	}
+	var last *Input
+	for i := range h.Inputs {
+		in := &h.Inputs[i]
+		if !used[i] {
+			continue
+		}
+		if last != nil && (in.Recording == "" || in.Recording != last.Recording || in.Part <= last.Part) {
+			return false
+		}
+		last = in
+	}
+	return true
+}
+
 type merger struct {
 	h         *History
 	out       History
 	tolerance time.Duration
 	to        []int             // index in h.Operations → index in out.Operations
+	same      map[int]int       // index in h.Operations of another history's record → that of the first record of the call
 	processes map[string]string // union-find: process → parent
 }
 
@@ -74,7 +105,7 @@ func (m *merger) add(class int) {
 	copies := map[string]int{}
 	for i := range m.h.Operations {
 		op := &m.h.Operations[i]
-		if m.class(op) != class {
+		if m.class(op) != class || m.to[i] < 0 {
 			continue
 		}
 		if class != 2 && len(op.Sources) > 0 {
@@ -102,8 +133,10 @@ func (m *merger) add(class int) {
 	pair := func(known, mine []int) {
 		slices.SortStableFunc(known, byCall(m.out.Operations))
 		slices.SortStableFunc(mine, byCall(m.h.Operations))
-		for _, tolerance := range []time.Duration{0, m.tolerance} {
-			m.match(known, mine, taken, joined, tolerance)
+		for _, fits := range []func(base, op *Operation) bool{sameIdentifier, m.answered, agree} {
+			for _, tolerance := range []time.Duration{0, m.tolerance} {
+				m.match(known, mine, taken, joined, tolerance, fits)
+			}
 		}
 	}
 	for _, k := range keys {
@@ -119,6 +152,11 @@ func (m *merger) add(class int) {
 	for i := range m.h.Operations {
 		op := &m.h.Operations[i]
 		if m.class(op) != class || joined[i] || m.to[i] < 0 {
+			continue
+		}
+		if first, ok := m.same[i]; ok && m.to[first] >= 0 {
+			m.to[i] = m.to[first]
+			m.join(m.to[i], op)
 			continue
 		}
 		m.to[i] = len(m.out.Operations)
@@ -156,8 +194,81 @@ func byName(ops []Operation, left func(int) bool) map[string]namesakes {
 	return names
 }
 
+// completed marks the records without an answer that another part of their recording completes, where the parts were not read in
+// their order.
+func (m *merger) completed() {
+	type name struct{ recording, id string }
+	named := func(op *Operation) name {
+		if len(op.Sources) == 0 || m.h.Inputs[op.Sources[0].Input].Recording == "" {
+			return name{}
+		}
+		return name{m.h.Inputs[op.Sources[0].Input].Recording, op.ID}
+	}
+	whole := map[name]int{}
+	for i := range m.h.Operations {
+		if op := &m.h.Operations[i]; op.open() && named(op) != (name{}) {
+			whole[named(op)] = -1
+		}
+	}
+	if len(whole) == 0 {
+		return
+	}
+	for i := range m.h.Operations {
+		op := &m.h.Operations[i]
+		if first, ok := whole[named(op)]; ok && first < 0 && !op.open() {
+			whole[named(op)] = i
+		}
+	}
+	for i := range m.h.Operations {
+		op := &m.h.Operations[i]
+		if !op.open() {
+			continue
+		}
+		if w, ok := whole[named(op)]; ok && w >= 0 && sameRecord(op, &m.h.Operations[w]) {
+			m.to[i] = -1 - w
+			in := &m.out.Inputs[op.Sources[0].Input]
+			in.Records--
+			in.Used--
+		}
+	}
+}
+
+// identified finds the records of different histories that have one request id: those of the client and of the endpoint.
+func (m *merger) identified() {
+	type call struct{ request, op, group, targets string }
+	firsts := map[call]int{}
+	m.same = map[int]int{}
+	for i := range m.h.Operations {
+		op := &m.h.Operations[i]
+		if op.RequestID == "" || m.class(op) != 0 || len(op.Sources) == 0 {
+			continue
+		}
+		c := call{op.RequestID, op.Op, op.Group, op.TargetGroup}
+		first, seen := firsts[c]
+		if !seen {
+			firsts[c] = i
+			continue
+		}
+		a, b := op.Sources[0].Input, m.h.Operations[first].Sources[0].Input
+		if r := m.h.Inputs[a].Recording; a != b && (r == "" || r != m.h.Inputs[b].Recording) {
+			m.same[i] = first
+		}
+	}
+}
+
+// sameIdentifier reports whether an identifier shows that two records are of the same call.
+func sameIdentifier(a, b *Operation) bool {
+	return (a.EventID != "" && a.EventID == b.EventID || a.RequestID != "" && a.RequestID == b.RequestID) && agree(a, b)
+}
+
+// answered reports whether a history's record and another one tell of the same answer. A client's history has each attempt of a
+// call: what a log or CloudTrail says was answered is the attempt that was answered, and not the one before that timed out.
+func (m *merger) answered(base, op *Operation) bool {
+	return m.class(base) == 0 && base.Outcome != Pending && op.Outcome != Pending && agree(base, op)
+}
+
 // match joins each of mine to the first of known, in the order of their calls, that fits and is not taken.
-func (m *merger) match(known, mine []int, taken, joined map[int]bool, tolerance time.Duration) {
+func (m *merger) match(known, mine []int, taken, joined map[int]bool, tolerance time.Duration, fits func(base, op *Operation) bool) {
 	first := 0
 	for _, i := range mine {
 		if joined[i] {
@@ -172,7 +283,7 @@ func (m *merger) match(known, mine []int, taken, joined map[int]bool, tolerance 
 			if base.Call > op.Return.Add(tolerance) {
 				break
 			}
-			if taken[known[n]] || base.Return.Add(tolerance) < op.Call || !agree(base, op) {
+			if taken[known[n]] || base.Return.Add(tolerance) < op.Call || !fits(base, op) {
 				continue
 			}
 			taken[known[n]], joined[i] = true, true

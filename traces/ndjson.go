@@ -48,7 +48,6 @@ func ReadHistory(r io.Reader, h *History, input int) error {
 			d.in.Records++
 			switch err := d.record(line, lines); {
 			case err == nil:
-				d.in.Used++
 			case lines.Torn():
 				d.in.Reject(d.position(lines), "the last line is torn")
 				d.in.Notes = append(d.in.Notes, Note{"truncated-capture", "the history's last line is torn; the rest was used"})
@@ -63,7 +62,9 @@ func ReadHistory(r io.Reader, h *History, input int) error {
 	if header {
 		return ErrNoHistory
 	}
-	return d.resolveAfter()
+	d.leaveOpen()
+	d.resolveAfter()
+	return nil
 }
 
 // IsHistory reports whether the line is a history's header.
@@ -85,6 +86,7 @@ type historyDecoder struct {
 	first       int     // the index of the first operation of this input
 	seqs        []int64 // the sequence numbers of its operations, or noSeq
 	after       []pendingAfter
+	open        map[int64]int // the operations without an answer, by sequence number
 }
 
 // noSeq stands for an operation without a sequence number.
@@ -106,7 +108,8 @@ func (d *historyDecoder) header(line []byte) error {
 	d.strings = map[string]string{}
 	d.permissions = map[string][]Permission{}
 	d.callers = map[string]*Caller{}
-	return eachField(line, func(name, value []byte) error {
+	d.open = map[int64]int{}
+	err := eachField(line, func(name, value []byte) error {
 		text := string(value)
 		var s string
 		if json.Unmarshal(value, &s) == nil {
@@ -115,14 +118,70 @@ func (d *historyDecoder) header(line []byte) error {
 		if string(name) == "history" && text != "v1" {
 			return fmt.Errorf("the history says version %q; this program reads \"v1\"", text)
 		}
-		if string(name) != "history" {
-			if d.h.Header == nil {
-				d.h.Header = map[string]string{}
-			}
-			d.h.Header[string(name)] = text
+		switch string(name) {
+		case "history":
+			return nil
+		case "recording":
+			d.in.Recording = text
+		case "part":
+			d.in.Part, _ = strconv.Atoi(text)
 		}
+		if d.h.Header == nil {
+			d.h.Header = map[string]string{}
+		}
+		d.h.Header[string(name)] = text
 		return nil
 	})
+	if open := d.h.open[d.in.Recording]; open != nil {
+		d.open = open
+	}
+	return err
+}
+
+// leaveOpen keeps what this part of a recording leaves without an answer for the next part.
+func (d *historyDecoder) leaveOpen() {
+	if d.in.Recording == "" || len(d.open) == 0 {
+		return
+	}
+	if d.h.open == nil {
+		d.h.open = map[string]map[int64]int{}
+	}
+	d.h.open[d.in.Recording] = d.open
+}
+
+// complete puts op in the place of the operation without an answer of which it is the whole record, if there is one. It returns
+// the place of op, which is the next one otherwise, and whether there was such an operation.
+func (d *historyDecoder) complete(seq int64, op *Operation) (place int, completed bool) {
+	next := len(d.h.Operations)
+	if len(d.open) == 0 || seq == noSeq {
+		return next, false
+	}
+	i, found := d.open[seq]
+	if !found || !sameRecord(&d.h.Operations[i], op) {
+		return next, false
+	}
+	if in := &d.h.Inputs[d.h.Operations[i].Sources[0].Input]; in != d.in {
+		in.Records--
+		in.Used--
+		d.in.Used++
+	} else {
+		d.in.Records--
+	}
+	op.After = d.h.Operations[i].After
+	d.h.Operations[i] = *op
+	if !op.open() {
+		delete(d.open, seq)
+	}
+	return i, true
+}
+
+// open reports whether the operation is one to which an answer may still come.
+func (op *Operation) open() bool { return op.Outcome == Pending && op.Return == Forever }
+
+// sameRecord reports whether two records with the same sequence number, of which the first has no answer, are of one call.
+func sameRecord(open, op *Operation) bool {
+	return open.Op == op.Op && (open.Group == op.Group || open.Group == "") &&
+		(open.RequestID == op.RequestID || open.RequestID == "" || op.RequestID == "")
 }
 
 // record decodes one line into an operation or an observation.
@@ -227,10 +286,12 @@ func (d *historyDecoder) record(line []byte, lines *Lines) error {
 	}
 	if ob.Kind != "" {
 		ob.ID, ob.Process, ob.Group, ob.Permissions, ob.Error, ob.Sources = op.ID, op.Process, op.Group, op.Permissions, op.Error, source
+		ob.Extra = d.unknownFields(line)
 		if ob.Latest < ob.Earliest {
 			return errors.New("the observation's latest instant is before its earliest")
 		}
 		d.h.Observations = append(d.h.Observations, ob)
+		d.in.Used++
 		return nil
 	}
 	switch {
@@ -251,13 +312,36 @@ func (d *historyDecoder) record(line []byte, lines *Lines) error {
 	if !hasSeq {
 		seq = noSeq
 	}
-	d.seqs = append(d.seqs, seq)
+	place, completed := d.complete(seq, &op)
 	if hasAfter {
-		d.after = append(d.after, pendingAfter{len(d.h.Operations), after, position})
+		d.after = append(d.after, pendingAfter{place, after, position})
+	}
+	if completed {
+		return nil
+	}
+	d.seqs = append(d.seqs, seq)
+	if hasSeq && op.open() {
+		d.open[seq] = place
 	}
 	d.allot()
 	d.h.Operations = append(d.h.Operations, op)
+	d.in.Used++
 	return nil
+}
+
+// unknownFields returns the fields of an observation's record that an observation does not have.
+func (d *historyDecoder) unknownFields(line []byte) (extra []Field) {
+	_ = eachField(line, func(name, value []byte) error { // it was read without an error
+		switch string(name) {
+		case "observation", "id", "process", "tgb", "groupId", "at", "earliest", "latest", "ipPermissions", "error", "text":
+		default:
+			if string(value) != "null" {
+				extra = append(extra, Field{d.intern(string(name)), string(value)})
+			}
+		}
+		return nil
+	})
+	return extra
 }
 
 // allot makes room for as many operations as the rest of the input seems to hold: to copy a long history to a larger place takes
@@ -274,15 +358,23 @@ func (d *historyDecoder) allot() {
 }
 
 // resolveAfter turns the sequence numbers of "after" into indices.
-func (d *historyDecoder) resolveAfter() error {
-	bySeq := map[int64]int{}
-	if len(d.after) > 0 {
-		for i, seq := range d.seqs {
-			bySeq[seq] = d.first + i
-		}
+func (d *historyDecoder) resolveAfter() {
+	if len(d.after) == 0 {
+		return
 	}
+	bySeq := map[int64]int{}
+	for i, seq := range d.seqs {
+		bySeq[seq] = d.first + i
+	}
+	var earlier map[string]int
 	for _, a := range d.after {
 		i, ok := bySeq[a.seq]
+		if !ok && d.in.Recording != "" {
+			if earlier == nil {
+				earlier = d.earlierParts()
+			}
+			i, ok = earlier["seq "+strconv.FormatInt(a.seq, 10)]
+		}
 		if !ok || a.seq == noSeq || i == a.operation {
 			d.in.Notes = append(d.in.Notes, Note{"unknown-predecessor", fmt.Sprintf("%s: \"after\" names seq %d, which is no other operation; it was left out", a.position, a.seq)})
 			continue
@@ -290,7 +382,18 @@ func (d *historyDecoder) resolveAfter() error {
 		d.h.Operations[a.operation].After = i
 	}
 	breakCycles(d.h.Operations, d.in)
-	return nil
+}
+
+// earlierParts returns the operations of the parts of this recording that were read before, by their names.
+func (d *historyDecoder) earlierParts() map[string]int {
+	byID := map[string]int{}
+	for i := range d.h.Operations[:d.first] {
+		op := &d.h.Operations[i]
+		if len(op.Sources) > 0 && d.h.Inputs[op.Sources[0].Input].Recording == d.in.Recording {
+			byID[op.ID] = i
+		}
+	}
+	return byID
 }
 
 // breakCycles drops the "after" of operations that wait for themselves.
