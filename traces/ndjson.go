@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -178,9 +179,10 @@ func (d *historyDecoder) complete(seq int64, op *Operation) (place int, complete
 // open reports whether the operation is one to which an answer may still come.
 func (op *Operation) open() bool { return op.Outcome == Pending && op.Return == Forever }
 
-// sameRecord reports whether two records with the same sequence number, of which the first has no answer, are of one call.
+// sameRecord reports whether two records with the same sequence number, of which the first has no answer, are of one call. Which
+// group it is about, the first may not know, or by its name only.
 func sameRecord(open, op *Operation) bool {
-	return open.Op == op.Op && (open.Group == op.Group || open.Group == "") &&
+	return open.Op == op.Op && (open.Group == op.Group || !strings.HasPrefix(open.Group, "sg-")) &&
 		(open.RequestID == op.RequestID || open.RequestID == "" || op.RequestID == "")
 }
 
