@@ -120,7 +120,7 @@ func (j *judgement) writers() {
 	case alternate:
 		j.find(secondWriter, "managed rules are changed by %s: same role, other session, and their calls alternate, as those of two clusters or of an old and a new leader at once do", list)
 	default:
-		j.find("successive-writers", "managed rules are changed by %s: same role, other session, one after the other, as after a change of leader", list)
+		j.find("successive-writers", "managed rules are changed by %s: same role, other session, one after the other: a change of leader, or fresh credentials of one process", list)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"linearize.example/checker/report"
 )
 
 // withoutRequests is a real run's CloudTrail in which the records that which chooses lost their requestParameters.
@@ -42,6 +44,11 @@ func TestNamelessCalls(t *testing.T) {
 	want := map[string]string{"never-empty": "unknown", "covered": "unknown", "repair-bound": "unknown", "tight": "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a revoke without its parameters: verdicts (-want +got)\n%s", diff)
+	}
+
+	r = judge(t, withoutRequests(t, func(event map[string]any) bool { return event["eventName"] == "AuthorizeSecurityGroupIngress" }).load(t), nil)
+	if r.Verdict != report.Unknown {
+		t.Errorf("no grant's parameters: %v", r.Verdict)
 	}
 
 	r = judge(t, withoutRequests(t, func(map[string]any) bool { return true }).load(t), nil)

@@ -144,10 +144,13 @@ func (p *problem) strict() bool {
 }
 
 // doubt takes back what calls of unknown effect may have prevented: from its call on, such a call may have granted what was
-// missing, or ended a need.
+// missing, or ended a need; and it may have removed what is left, or begun a need of it.
 func (r *Result) doubt(c *Capture) {
 	from := traces.Forever
 	for _, i := range r.Unclear {
+		if op := c.Operations[i].Op; op != traces.AuthorizeSecurityGroupIngress && op != traces.DeregisterTargets && r.Tight != report.Holds {
+			r.Tight = report.Unknown
+		}
 		switch c.Operations[i].Op {
 		case traces.RevokeSecurityGroupIngress, traces.RegisterTargets, traces.CreateSecurityGroup, traces.DeleteSecurityGroup:
 		default:
