@@ -201,6 +201,7 @@ type History struct {
 	Header map[string]string
 	// Expected is how many bytes the input has that is being read, 0 where nobody knows: a hint for readers.
 	Expected int64
-	// open are the operations without an answer of each recording, by sequence number: a later part may complete them.
-	open map[string]map[int64]int
+	// Open are, while parts of recordings are read, the operations that have no answer yet: recording → sequence number → index. A
+	// later part may complete them.
+	Open map[string]map[int64]int
 }

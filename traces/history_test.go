@@ -114,7 +114,7 @@ func randomHistory(rng *rand.Rand) *traces.History {
 
 var sameRecords = cmp.Options{
 	cmpopts.IgnoreFields(traces.Operation{}, "Sources", "Stamp"), cmpopts.IgnoreFields(traces.Observation{}, "Sources"),
-	cmpopts.IgnoreFields(traces.History{}, "Inputs"), cmpopts.IgnoreUnexported(traces.History{}), cmpopts.EquateEmpty(),
+	cmpopts.IgnoreFields(traces.History{}, "Inputs"), cmpopts.EquateEmpty(),
 }
 
 // TestHistoryRoundTrip: what is written is read again, and writing that gives the same bytes.

@@ -133,7 +133,7 @@ func (d *historyDecoder) header(line []byte) error {
 		d.h.Header[string(name)] = text
 		return nil
 	})
-	if open := d.h.open[d.in.Recording]; open != nil {
+	if open := d.h.Open[d.in.Recording]; open != nil {
 		d.open = open
 	}
 	return err
@@ -144,10 +144,10 @@ func (d *historyDecoder) leaveOpen() {
 	if d.in.Recording == "" || len(d.open) == 0 {
 		return
 	}
-	if d.h.open == nil {
-		d.h.open = map[string]map[int64]int{}
+	if d.h.Open == nil {
+		d.h.Open = map[string]map[int64]int{}
 	}
-	d.h.open[d.in.Recording] = d.open
+	d.h.Open[d.in.Recording] = d.open
 }
 
 // complete puts op in the place of the operation without an answer of which it is the whole record, if there is one. It returns

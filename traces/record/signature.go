@@ -39,17 +39,17 @@ const (
 	expired                       // a presigned request whose time is over
 )
 
-// signatureError is a request whose signature does not hold.
-type signatureError struct {
+// denial is a request that is not let in.
+type denial struct {
 	refusal refusal
 	message string
 }
 
-func (e *signatureError) Error() string { return e.message }
+func (e *denial) Error() string { return e.message }
 
 // code is AWS's error code for the refusal. EC2 answers AuthFailure to all that is wrong with key, signature or clock, and the
 // SDKs rely on it (clock skew of aws-sdk-go-v2, aws/retry/middleware.go); ELBv2 tells them apart.
-func (e *signatureError) code(service string) string {
+func (e *denial) code(service string) string {
 	switch {
 	case e.refusal == notSigned:
 		return "MissingAuthenticationToken"
@@ -57,6 +57,8 @@ func (e *signatureError) code(service string) string {
 		return "IncompleteSignature"
 	case e.refusal == expired:
 		return "RequestExpired"
+	case e.refusal == fromPage:
+		return "UnauthorizedOperation"
 	case service == "ec2":
 		return "AuthFailure"
 	case e.refusal == unknownKey:
@@ -65,8 +67,8 @@ func (e *signatureError) code(service string) string {
 	return "SignatureDoesNotMatch"
 }
 
-func refuse(r refusal, format string, args ...any) *signatureError {
-	return &signatureError{r, fmt.Sprintf(format, args...)}
+func refuse(r refusal, format string, args ...any) *denial {
+	return &denial{r, fmt.Sprintf(format, args...)}
 }
 
 // signature is what a request says of its signature.
@@ -83,7 +85,7 @@ type signature struct {
 // presigned in the query, with one of the keys (access key id → secret), at the time now. The body counts as it is; a header
 // X-Amz-Content-Sha256 does not excuse from it. Like AWS within its 15 minutes, it does not notice a request that is sent
 // twice.
-func verify(r *http.Request, body []byte, keys map[string]string, now time.Time) *signatureError {
+func verify(r *http.Request, body []byte, keys map[string]string, now time.Time) *denial {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return refuse(malformed, "the query cannot be parsed: %v", err)
@@ -125,7 +127,7 @@ func verify(r *http.Request, body []byte, keys map[string]string, now time.Time)
 }
 
 // readSignature reads the header's or the query's signature.
-func readSignature(r *http.Request, query url.Values) (*signature, *signatureError) {
+func readSignature(r *http.Request, query url.Values) (*signature, *denial) {
 	var s signature
 	var credential, signedHeaders, value string
 	header := r.Header.Get("Authorization")

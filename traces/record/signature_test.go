@@ -130,7 +130,7 @@ func TestVerifyOverTheWire(t *testing.T) {
 			if with == nil {
 				with = keys
 			}
-			var refused *signatureError
+			var refused *denial
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
