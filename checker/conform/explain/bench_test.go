@@ -10,7 +10,7 @@ func BenchmarkExplain(b *testing.B) {
 	for _, n := range []int{1000, 3000} {
 		for _, looks := range []bool{false, true} {
 			b.Run(fmt.Sprintf("operations=%d/describes=%v", n, looks), func(b *testing.B) {
-				k := newWalker(b, "v3.4.0", "old-reads", 8, false, looks, 2)
+				k := newWalker(b, walk{design: "v3.4.0", env: "old-reads", tgbs: 8, looks: looks, seed: 2})
 				for len(k.ops) < n {
 					k.step()
 				}
