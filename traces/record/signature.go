@@ -37,6 +37,7 @@ const (
 	wrongSignature                // not what the secret gives for this request
 	skewed                        // signed too long ago, or too far ahead
 	expired                       // a presigned request whose time is over
+	fromPage                      // no client sends it, but a web page
 )
 
 // denial is a request that is not let in.
