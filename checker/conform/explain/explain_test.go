@@ -120,3 +120,26 @@ func TestIncident(t *testing.T) {
 		t.Errorf("the story shows %d of 11 operations", seen)
 	}
 }
+
+// TestStrangersRemoveSeveralRules: one call of somebody else takes two rules away, and the controller finds out.
+func TestStrangersRemoveSeveralRules(t *testing.T) {
+	one, two := span{3000, 3000}, span{3000, 3008}
+	at := func(second int, op operation) operation {
+		op.call = traces.Instant(second) * 1_000_000_000
+		op.ret, op.after, op.outcome = op.call, -1, traces.Succeeded
+		return op
+	}
+	s := &Subject{Group: "sg-1", Protocol: "tcp", Source: "sg-lb", ports: []int32{3000, 3008}, initial: [][]span{{one, two}},
+		callers: []string{"lbc"}}
+	s.ops = []operation{
+		at(1, operation{kind: revoke, rules: []span{one, two}, caller: "somebody", foreign: true}),
+		at(2, operation{kind: authorize, rules: []span{two}, caller: "lbc"}),
+	}
+	if r := explained(t, s, "v3.4.0", "fresh-reads", Options{}); r.Verdict != Explains {
+		t.Errorf("%s: %s %v", r.Verdict, r.Stuck, r.Why)
+	}
+	s.ops[0].foreign = false
+	if r := explained(t, s, "v3.4.0", "fresh-reads", Options{}); r.Verdict != DoesNot {
+		t.Errorf("a controller removes all that it wants: %s", r.Verdict)
+	}
+}

@@ -197,7 +197,7 @@ func (x *search) expand(n *node, count int) {
 			x.see(n, outs, label{action: model.DelayedRevokeArrives, ops: [2]int32{int32(i), -1}})
 		}
 	}
-	x.strangers(n, enabled)
+	x.strangers(n, count, enabled)
 	x.place(n, count)
 }
 
@@ -394,23 +394,36 @@ func (x *search) register(n *node, enabled []int, args conform.Args) {
 }
 
 // strangers takes the changes by others than the controller.
-func (x *search) strangers(n *node, enabled []int) {
+func (x *search) strangers(n *node, count int, enabled []int) {
 	for _, i := range enabled {
 		op := &x.ops[i]
-		if op.kind != revoke || !op.foreign && !x.world.env.external {
-			continue
-		}
-		if op.foreign && op.outcome == traces.Failed {
+		switch {
+		case op.kind != revoke || !op.foreign && !x.world.env.external:
+		case op.foreign && op.outcome == traces.Failed:
 			x.see(n, n.state, label{action: model.ExternalRevoke, ops: [2]int32{int32(i), -1}})
-			continue
-		}
-		if op.outcome != traces.Succeeded || len(op.rules) != 1 {
-			continue
-		}
-		rule := x.targets[i]
-		args := conform.Args{Rule: (&rule).Pop()}
-		if outs := x.d.Take(model.ExternalRevoke, args); len(outs) > 0 {
-			x.see(n, outs, label{action: model.ExternalRevoke, args: args, ops: [2]int32{int32(i), -1}})
+		case op.outcome == traces.Succeeded:
+			x.remove(n, count, i)
 		}
 	}
+}
+
+// remove takes the rules of one call away; a step of the specification is one rule.
+func (x *search) remove(n *node, count, i int) {
+	at := n
+	for rest := x.targets[i]; rest.Some(); {
+		l := label{action: model.ExternalRevoke, args: conform.Args{Rule: rest.Pop()}, ops: [2]int32{-1, -1}}
+		x.d.Load(at.state)
+		outs := x.d.Take(model.ExternalRevoke, l.args)
+		if len(outs) == 0 {
+			break
+		}
+		r := raw{x.clone(outs), l, x.d.Faults(), n.lives}
+		if rest.Some() {
+			at = &node{state: r.state, done: at.done, lives: at.lives, left: at.left, cost: at.cost + 1, parent: at, label: l}
+			continue
+		}
+		r.label.ops[0], r.faults = int32(i), 0
+		x.put(at, count, &r)
+	}
+	x.d.Load(n.state)
 }
