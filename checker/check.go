@@ -131,7 +131,7 @@ type group struct {
 func prepare(c *capture.Capture, opt Options) *prepared {
 	p := &prepared{history: traces.Merge(c.History, opt.ClockSkew)}
 	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...)
-	p.history.Operations = within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt)
+	p.history.Operations = traces.Within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt.Since, opt.Until)
 	p.history.Observations = inferStarts(slices.DeleteFunc(p.history.Observations, func(ob traces.Observation) bool {
 		return ob.Latest < opt.Since || ob.Earliest > opt.Until
 	}))
@@ -154,30 +154,6 @@ func prepare(c *capture.Capture, opt Options) *prepared {
 	}
 	p.split()
 	return p
-}
-
-// within drops what is over before Since or begins after Until.
-func within(ops []traces.Operation, opt Options) []traces.Operation {
-	if opt.Since == traces.Beginning && opt.Until == traces.Forever {
-		return ops
-	}
-	var kept []int
-	for i, op := range ops {
-		if op.Return >= opt.Since && op.Call <= opt.Until {
-			kept = append(kept, i)
-		}
-	}
-	return pick(ops, kept)
-}
-
-// pick returns copies of the operations with the given indices, in ascending order, and with their order among themselves.
-func pick(ops []traces.Operation, kept []int) []traces.Operation {
-	picked := make([]traces.Operation, len(kept))
-	for n, i := range kept {
-		picked[n] = ops[i]
-		picked[n].After = nearest(ops, kept, i)
-	}
-	return picked
 }
 
 // bounds finds the first and the last instant of the capture.
@@ -334,7 +310,7 @@ func (p *prepared) split() {
 		}
 	}
 	for _, g := range p.groups {
-		g.capture.Operations = pick(ops, kept[g])
+		g.capture.Operations = traces.Pick(ops, kept[g])
 	}
 	p.observe()
 }
@@ -440,17 +416,6 @@ func (p *prepared) targetsTo(byID map[string]*group, owners map[string][]string)
 		}
 		return groups
 	}
-}
-
-// nearest is the place, in a list of kept operations in ascending order, of the nearest one that operation i comes after;
-// those that were not kept pass on the order that they stand for. It is -1 where there is none.
-func nearest(ops []traces.Operation, kept []int, i int) int {
-	for a := ops[i].After; a >= 0; a = ops[a].After {
-		if n, found := slices.BinarySearch(kept, a); found {
-			return n
-		}
-	}
-	return -1
 }
 
 // judgement is the work on one group.

@@ -187,7 +187,7 @@ func (j *judgement) onRules(from, to int) []traces.Operation {
 	if asTheyAre {
 		return ops[from:to]
 	}
-	return pick(ops, kept)
+	return traces.Pick(ops, kept)
 }
 
 // withTime bounds the time by the number of operations. Where the search found no order, a second opinion is worth less.

@@ -46,7 +46,7 @@ func Minimize(ctx context.Context, c *capture.Capture, opt Options, r *report.Re
 	}
 	part := func(keep []int) *traces.History {
 		operations, _ := slices.BinarySearch(keep, n)
-		h := &traces.History{Header: merged.Header, Inputs: merged.Inputs, Operations: pick(merged.Operations, keep[:operations])}
+		h := &traces.History{Header: merged.Header, Inputs: merged.Inputs, Operations: traces.Pick(merged.Operations, keep[:operations])}
 		for _, i := range keep[operations:] {
 			h.Observations = append(h.Observations, merged.Observations[i-n])
 		}
