@@ -111,7 +111,7 @@ func (p *params) integer(name string) (*int64, error) {
 	}
 	n, err := strconv.ParseInt(p.text(name), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("Invalid value '%s' for %s. It is not an integer.", p.text(name), name)
+		return nil, &Refusal{"InvalidParameterValue", fmt.Sprintf("Invalid value '%s' for %s. It is not an integer.", p.text(name), name)}
 	}
 	return &n, nil
 }

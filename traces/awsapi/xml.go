@@ -123,18 +123,23 @@ func (x *writer) empty(name string) {
 	x.b = append(append(append(x.b, '<'), name...), '/', '>')
 }
 
-// text writes an element that holds text. Characters that XML cannot hold are replaced.
+// text writes an element that holds text.
 func (x *writer) text(name, value string) {
 	x.open(name)
+	x.content(value)
+	x.close(name)
+}
+
+// content writes text. Characters that XML cannot hold are replaced.
+func (x *writer) content(value string) {
 	if plain(value) {
 		x.b = append(x.b, value...)
-	} else {
-		buffer := bytes.NewBuffer(x.b)
-		// Writing to a buffer does not fail.
-		_ = xml.EscapeText(buffer, []byte(value))
-		x.b = buffer.Bytes()
+		return
 	}
-	x.close(name)
+	buffer := bytes.NewBuffer(x.b)
+	// Writing to a buffer does not fail.
+	_ = xml.EscapeText(buffer, []byte(value))
+	x.b = buffer.Bytes()
 }
 
 // optional writes text unless it is empty.
