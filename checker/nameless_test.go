@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,5 +55,17 @@ func TestNamelessCalls(t *testing.T) {
 	r = judge(t, withoutRequests(t, func(map[string]any) bool { return true }).load(t), nil)
 	if want := "4 calls that the capture has on security groups' rules do not tell on which group (their requestParameters are missing)"; r.Summary != want {
 		t.Errorf("no parameters at all: %q; want %q", r.Summary, want)
+	}
+}
+
+// What holds by the records that can be used is said to hold by those alone.
+func TestRejectedRecords(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "captures", "real-run-control", "history.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := judge(t, files{"history.ndjson": string(text) + "{\"seq\":1,\"op\":\n"}.load(t), nil)
+	if want := "; but 1 record could not be used and may tell otherwise"; r.Verdict != report.Holds || !strings.HasSuffix(r.Summary, want) {
+		t.Errorf("a record that is no JSON: %v, %q; want it to hold, but %q", r.Verdict, r.Summary, want)
 	}
 }

@@ -432,6 +432,13 @@ func summarize(r *report.Report, p *prepared) {
 		r.Summary = headline(where, worst)
 	}
 	r.Verdict = worst.Verdict
+	rejected := 0
+	for _, in := range r.Inputs {
+		rejected += in.Rejected
+	}
+	if rejected > 0 && r.Verdict == report.Holds {
+		r.Summary += fmt.Sprintf("; but %s could not be used and may tell otherwise", countOf(rejected, "record"))
+	}
 	if p.unjudged > 0 {
 		r.Summary += fmt.Sprintf(" (%s without managed rules left out; --sg names them)", countOf(p.unjudged, "group"))
 	}
