@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/spf13/cobra"
+
+	"linearize.example/traces/snapshot"
 )
 
 func newSnapshotCommand() *cobra.Command {
@@ -39,15 +38,18 @@ Reads may be old for a while after a change: take it when nothing has changed fo
 			if err != nil {
 				return usage("%w", err)
 			}
-			s, err := takeSnapshot(cmd.Context(), ec2.NewFromConfig(cfg), endpoint, groups)
+			d, err := takeSnapshot(cmd.Context(), ec2.NewFromConfig(cfg), endpoint, groups)
 			if err != nil {
 				return usage("%w", err)
 			}
 			if output == "" || output == "-" {
-				_, err := cmd.OutOrStdout().Write(s)
+				return d.Write(cmd.OutOrStdout())
+			}
+			var b bytes.Buffer
+			if err := d.Write(&b); err != nil {
 				return err
 			}
-			return writeFile(output, s)
+			return writeFile(output, b.Bytes())
 		},
 	}
 	flags := cmd.Flags()
@@ -57,52 +59,10 @@ Reads may be old for a while after a change: take it when nothing has changed fo
 	return cmd
 }
 
-// describedRules is what the AWS CLI prints, its fields in the CLI's order. A group without any rule would not be in it: it is
-// added as describe-security-groups has it.
-type describedRules struct {
-	SecurityGroups     []emptyGroup `json:",omitempty"`
-	SecurityGroupRules []describedRule
-}
-
-type emptyGroup struct {
-	GroupId                            string
-	IpPermissions, IpPermissionsEgress []string
-}
-
-type describedRule struct {
-	SecurityGroupRuleId  *string               `json:",omitempty"`
-	GroupId              *string               `json:",omitempty"`
-	GroupOwnerId         *string               `json:",omitempty"`
-	IsEgress             *bool                 `json:",omitempty"`
-	IpProtocol           *string               `json:",omitempty"`
-	FromPort             *int32                `json:",omitempty"`
-	ToPort               *int32                `json:",omitempty"`
-	CidrIpv4             *string               `json:",omitempty"`
-	CidrIpv6             *string               `json:",omitempty"`
-	PrefixListId         *string               `json:",omitempty"`
-	ReferencedGroupInfo  *describedSourceGroup `json:",omitempty"`
-	Description          *string               `json:",omitempty"`
-	Tags                 []describedTag        `json:",omitzero"`
-	SecurityGroupRuleArn *string               `json:",omitempty"`
-}
-
-type describedSourceGroup struct {
-	GroupId                *string `json:",omitempty"`
-	PeeringStatus          *string `json:",omitempty"`
-	UserId                 *string `json:",omitempty"`
-	VpcId                  *string `json:",omitempty"`
-	VpcPeeringConnectionId *string `json:",omitempty"`
-}
-
-type describedTag struct {
-	Key   *string `json:",omitempty"`
-	Value *string `json:",omitempty"`
-}
-
-// takeSnapshot asks for all rules of the groups and returns them as JSON.
-func takeSnapshot(ctx context.Context, client *ec2.Client, endpoint string, groups []string) ([]byte, error) {
+// takeSnapshot asks for all rules of the groups.
+func takeSnapshot(ctx context.Context, client *ec2.Client, endpoint string, groups []string) (*snapshot.Description, error) {
 	const perPage = 1000 // the most that EC2 answers at once
-	out := describedRules{SecurityGroupRules: []describedRule{}}
+	d := &snapshot.Description{SecurityGroupRules: []snapshot.SecurityGroupRule{}}
 	pages := ec2.NewDescribeSecurityGroupRulesPaginator(client, &ec2.DescribeSecurityGroupRulesInput{
 		Filters:    []types.Filter{{Name: aws.String("group-id"), Values: groups}},
 		MaxResults: aws.Int32(perPage),
@@ -113,47 +73,39 @@ func takeSnapshot(ctx context.Context, client *ec2.Client, endpoint string, grou
 			return nil, awsError("DescribeSecurityGroupRules", endpoint, err)
 		}
 		for _, r := range page.SecurityGroupRules {
-			out.SecurityGroupRules = append(out.SecurityGroupRules, described(r))
+			d.SecurityGroupRules = append(d.SecurityGroupRules, described(r))
 		}
 	}
-	var without []string
-	for _, id := range groups {
-		if !slices.ContainsFunc(out.SecurityGroupRules, func(r describedRule) bool { return aws.ToString(r.GroupId) == id }) {
-			without = append(without, id)
-		}
-	}
-	if len(without) > 0 {
+	if missing := d.Missing(groups); len(missing) > 0 {
 		// The filter says nothing of a group that does not exist; this call does.
-		if _, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: without}); err != nil {
+		if _, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: missing}); err != nil {
 			return nil, awsError("DescribeSecurityGroups", endpoint, err)
 		}
-		for _, id := range without {
-			out.SecurityGroups = append(out.SecurityGroups, emptyGroup{GroupId: id, IpPermissions: []string{}, IpPermissionsEgress: []string{}})
+		for _, id := range missing {
+			d.Name(id)
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", strings.Repeat(" ", 4))
-	err := e.Encode(out)
-	return b.Bytes(), err
+	return d, nil
 }
 
-func described(r types.SecurityGroupRule) describedRule {
-	d := describedRule{
-		SecurityGroupRuleId: r.SecurityGroupRuleId, GroupId: r.GroupId, GroupOwnerId: r.GroupOwnerId, IsEgress: r.IsEgress,
-		IpProtocol: r.IpProtocol, FromPort: r.FromPort, ToPort: r.ToPort, CidrIpv4: r.CidrIpv4, CidrIpv6: r.CidrIpv6,
-		PrefixListId: r.PrefixListId, Description: r.Description, SecurityGroupRuleArn: r.SecurityGroupRuleArn,
+func described(r types.SecurityGroupRule) snapshot.SecurityGroupRule {
+	d := snapshot.SecurityGroupRule{
+		SecurityGroupRuleId: aws.ToString(r.SecurityGroupRuleId), GroupId: aws.ToString(r.GroupId), GroupOwnerId: aws.ToString(r.GroupOwnerId),
+		IsEgress: aws.ToBool(r.IsEgress), IpProtocol: aws.ToString(r.IpProtocol), FromPort: r.FromPort, ToPort: r.ToPort,
+		CidrIpv4: aws.ToString(r.CidrIpv4), CidrIpv6: aws.ToString(r.CidrIpv6), PrefixListId: aws.ToString(r.PrefixListId),
+		Description: r.Description, SecurityGroupRuleArn: aws.ToString(r.SecurityGroupRuleArn),
 	}
 	if g := r.ReferencedGroupInfo; g != nil {
-		source := describedSourceGroup{g.GroupId, g.PeeringStatus, g.UserId, g.VpcId, g.VpcPeeringConnectionId}
-		d.ReferencedGroupInfo = &source
+		d.ReferencedGroupInfo = &snapshot.ReferenceGroup{
+			GroupId: aws.ToString(g.GroupId), PeeringStatus: aws.ToString(g.PeeringStatus), UserId: aws.ToString(g.UserId),
+			VpcId: aws.ToString(g.VpcId), VpcPeeringConnectionId: aws.ToString(g.VpcPeeringConnectionId),
+		}
 	}
 	if r.Tags != nil {
-		d.Tags = []describedTag{}
+		d.Tags = []snapshot.Tag{}
 	}
 	for _, t := range r.Tags {
-		d.Tags = append(d.Tags, describedTag{t.Key, t.Value})
+		d.Tags = append(d.Tags, snapshot.Tag{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value)})
 	}
 	return d
 }

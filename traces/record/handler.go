@@ -17,6 +17,7 @@ import (
 
 	"linearize.example/traces"
 	"linearize.example/traces/awsapi"
+	"linearize.example/traces/snapshot"
 )
 
 // HandlerOptions say what a Handler does with a request.
@@ -25,7 +26,7 @@ type HandlerOptions struct {
 	Backend awsapi.Backend
 	// Log gets every call; without one nothing is recorded.
 	Log *Log
-	// Sinks get every operation with its result, after it is in the log.
+	// Sinks get every operation of the log with its result.
 	Sinks []Sink
 	// Keys are the access keys that requests have to be signed with: access key id → secret. Without any, signatures are
 	// not checked, and requests that a browser sends on behalf of a web page are refused.
@@ -41,14 +42,11 @@ type HandlerOptions struct {
 	Failed func(error)
 }
 
-// Controller is a Backend whose faults and rules can be looked at, and its faults changed, while it runs.
-type Controller interface {
-	// Faults returns the present faults as JSON.
-	Faults() ([]byte, error)
-	// SetFaults replaces them; the error says what is wrong with the JSON.
-	SetFaults(json []byte) error
-	// World returns the rules of all groups in the form of `aws ec2 describe-security-group-rules`.
-	World() ([]byte, error)
+// Controlled is a Backend whose faults and rules can be looked at, and its faults changed, while it runs: awsapi.Simulator.
+type Controlled interface {
+	Faults() *awsapi.Faults
+	SetFaults(*awsapi.Faults) error
+	Snapshots() []traces.Snapshot
 }
 
 // controlPrefix is where the endpoint itself is asked. No AWS API has such a path.
@@ -141,9 +139,12 @@ func (h *handler) admit(r *http.Request, body []byte, control bool) *denial {
 
 // call does one call and records it.
 func (h *handler) call(ctx context.Context, c *awsapi.Call) *awsapi.Answer {
-	asked := awsapi.Operations(c, nil)
+	var asked []traces.Operation
 	var entry *Entry
-	if h.o.Log != nil && len(asked) > 0 {
+	if h.o.Log != nil {
+		asked = awsapi.Operations(c, nil)
+	}
+	if len(asked) > 0 {
 		var err error
 		if entry, err = h.o.Log.Begin(asked...); err != nil {
 			h.o.Failed(fmt.Errorf("%s of %s was refused, because it cannot be recorded: %w", c.Action, c.Process, err))
@@ -155,17 +156,23 @@ func (h *handler) call(ctx context.Context, c *awsapi.Call) *awsapi.Answer {
 		h.o.Failed(err)
 		answer = &awsapi.Answer{Lost: true}
 	}
+	if entry == nil {
+		return answer
+	}
 	done := asked
-	if err == nil {
-		// The endpoint knows what a call did whose answer gets lost.
+	if answer.Status != 0 {
+		// The endpoint knows what a call did, even if its answer gets lost.
 		known := *answer
 		known.Lost = false
 		done = awsapi.Operations(c, &known)
 	}
-	if entry != nil {
-		if err := entry.End(done...); err != nil {
-			h.o.Failed(fmt.Errorf("%s of %s was done, but its result is not in the record: %w", c.Action, c.Process, err))
-			return unrecorded(c)
+	if err := entry.End(done...); err != nil {
+		h.o.Failed(fmt.Errorf("%s of %s was done, but its result is not in the record: %w", c.Action, c.Process, err))
+		return unrecorded(c)
+	}
+	for _, sink := range h.o.Sinks {
+		for _, op := range entry.Operations() {
+			sink.Record(op)
 		}
 	}
 	return answer
@@ -201,42 +208,38 @@ func (h *handler) refuse(w http.ResponseWriter, service, code, message string) {
 
 // control answers questions about the endpoint itself.
 func (h *handler) control(w http.ResponseWriter, r *http.Request, body []byte) {
-	backend, ok := h.o.Backend.(Controller)
+	w.Header().Set("Content-Type", "application/json")
 	fail := func(status int, format string, args ...any) {
-		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf(format, args...)})
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf(format, args...)}) // the caller is gone
 	}
+	backend, ok := h.o.Backend.(Controlled)
 	if !ok {
 		fail(http.StatusNotFound, "this endpoint passes calls on; it has neither faults nor a world")
 		return
 	}
-	var content []byte
-	var err error
 	switch what := strings.TrimPrefix(r.URL.Path, controlPrefix); {
-	case what == "faults" && r.Method == http.MethodPut:
-		if err := backend.SetFaults(body); err != nil {
-			fail(http.StatusBadRequest, "the faults stay as they were: %v", err)
-			return
-		}
-		content, err = backend.Faults()
-	case what == "faults" && r.Method == http.MethodGet:
-		content, err = backend.Faults()
 	case what == "world" && r.Method == http.MethodGet:
-		content, err = backend.World()
+		_ = snapshot.Describe(backend.Snapshots()).Write(w)
+	case what == "faults" && (r.Method == http.MethodGet || r.Method == http.MethodPut):
+		if r.Method == http.MethodPut {
+			faults, err := awsapi.LoadFaults(bytes.NewReader(body))
+			if err == nil {
+				err = backend.SetFaults(faults)
+			}
+			if err != nil {
+				fail(http.StatusBadRequest, "the faults stay as they were: %v", err)
+				return
+			}
+		}
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		_ = e.Encode(backend.Faults())
 	case what == "faults" || what == "world":
 		fail(http.StatusMethodNotAllowed, "%s is not for %s%s", r.Method, controlPrefix, what)
-		return
 	default:
 		fail(http.StatusNotFound, "there is %[1]sfaults (GET, PUT) and %[1]sworld (GET)", controlPrefix)
-		return
 	}
-	if err != nil {
-		fail(http.StatusInternalServerError, "%v", err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(content)
 }
 
 // ProcessName names a caller for people: its access key, shortened, and its program, such as

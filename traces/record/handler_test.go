@@ -147,6 +147,7 @@ func TestHandlerRecords(t *testing.T) {
 		a.Lost = true
 		return a, nil
 	}
+	never := func(context.Context, *awsapi.Call) (*awsapi.Answer, error) { return &awsapi.Answer{Lost: true}, nil }
 	fails := func(context.Context, *awsapi.Call) (*awsapi.Answer, error) { return nil, errors.New("no answer came") }
 	denied := func(_ context.Context, c *awsapi.Call) (*awsapi.Answer, error) {
 		return awsapi.ErrorAnswer(c.Service, "RequestLimitExceeded", "").WithRequestID(c.Service, c.ID), nil
@@ -166,6 +167,8 @@ func TestHandlerRecords(t *testing.T) {
 		{name: "done, and the answer is lost", form: authorizeForm("80"), do: lost, want: []recordedCall{
 			{"AuthorizeSecurityGroupIngress", "sg-1", process, "r-1", "", traces.Succeeded, true}}},
 		{name: "nobody knows", form: authorizeForm("80"), do: fails, want: []recordedCall{
+			{"AuthorizeSecurityGroupIngress", "sg-1", process, "r-1", "", traces.Pending, false}}},
+		{name: "lost on the way there", form: authorizeForm("80"), do: never, want: []recordedCall{
 			{"AuthorizeSecurityGroupIngress", "sg-1", process, "r-1", "", traces.Pending, false}}},
 		{name: "two groups are described", form: describe, do: denied, status: 503, want: []recordedCall{
 			{"DescribeSecurityGroups", "sg-1", process, "r-1", "RequestLimitExceeded", traces.Failed, true},
@@ -331,25 +334,27 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// controlled is a backend with faults and a world.
-type controlled struct {
-	stubBackend
-	faults string
-}
-
-func (c *controlled) Faults() ([]byte, error) { return []byte(c.faults), nil }
-func (c *controlled) World() ([]byte, error)  { return []byte(`{"SecurityGroupRules":[]}`), nil }
-func (c *controlled) SetFaults(b []byte) error {
-	if !bytes.HasPrefix(b, []byte("{")) {
-		return errors.New("no JSON object")
-	}
-	c.faults = string(b)
-	return nil
-}
-
 func TestControl(t *testing.T) {
 	var f memory
-	backend := &controlled{faults: "{}"}
+	world, err := awsapi.LoadWorld(strings.NewReader(`{"groups":[{"id":"sg-0aaa1111bbbb2222c"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend, err := awsapi.NewSimulator(world, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const empty = `{
+    "SecurityGroups": [
+        {
+            "GroupId": "sg-0aaa1111bbbb2222c",
+            "IpPermissions": [],
+            "IpPermissionsEgress": []
+        }
+    ],
+    "SecurityGroupRules": []
+}
+`
 	server := testEndpoint(t, &f, HandlerOptions{Backend: backend, Keys: map[string]string{testKey: testSecret}})
 	plain := testEndpoint(t, new(memory), HandlerOptions{Backend: &stubBackend{}})
 	for _, c := range []struct {
@@ -359,11 +364,12 @@ func TestControl(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{server, "GET", "faults", "", "", 200, "{}"},
-		{server, "PUT", "faults", "[", "", 400, `{"error":"the faults stay as they were: no JSON object"}` + "\n"},
-		{server, "PUT", "faults", `{"seed":2}`, "", 200, `{"seed":2}`},
-		{server, "GET", "faults", "", "", 200, `{"seed":2}`},
-		{server, "GET", "world", "", "", 200, `{"SecurityGroupRules":[]}`},
+		{server, "GET", "faults", "", "", 200, "{\n  \"seed\": 0\n}\n"},
+		{server, "PUT", "faults", "[", "", 400, ""},
+		{server, "PUT", "faults", `{"rulesPerGroup":-1}`, "", 400, `{"error":"the faults stay as they were: rulesPerGroup is negative"}` + "\n"},
+		{server, "PUT", "faults", `{"seed":2}`, "", 200, "{\n  \"seed\": 2\n}\n"},
+		{server, "GET", "faults", "", "", 200, "{\n  \"seed\": 2\n}\n"},
+		{server, "GET", "world", "", "", 200, empty},
 		{server, "POST", "world", "", "", 405, `{"error":"POST is not for /_linearize/world"}` + "\n"},
 		{server, "GET", "nothing", "", "", 404, `{"error":"there is /_linearize/faults (GET, PUT) and /_linearize/world (GET)"}` + "\n"},
 		{plain, "GET", "world", "", "", 404, `{"error":"this endpoint passes calls on; it has neither faults nor a world"}` + "\n"},
