@@ -21,7 +21,11 @@ func (r *request) filters(known ...string) (filters, error) {
 		f := filter{name: item.text("Name"), patterns: item.texts("Value")}
 		ok := false
 		for _, k := range known {
-			ok = ok || f.name == k || strings.HasSuffix(k, ":") && len(f.name) > len(k) && strings.HasPrefix(f.name, k)
+			if strings.HasSuffix(k, ":") {
+				ok = ok || len(f.name) > len(k) && strings.HasPrefix(f.name, k)
+			} else {
+				ok = ok || f.name == k
+			}
 		}
 		if !ok {
 			return nil, invalid("The filter '%s' is invalid", f.name)
