@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,7 +96,7 @@ func (f *folder) rotate(next int64) error {
 			return err
 		}
 	}
-	name := filepath.Join(f.dir, fmt.Sprintf("%s%06d%s", namePrefix, f.part+1, nameSuffix))
+	name := filepath.Join(f.dir, fileName(f.part+1))
 	file, err := os.OpenFile(name+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
@@ -125,33 +126,37 @@ func (f *folder) close() error { return errors.Join(f.file.Close(), f.lock.Close
 // resume finds what the folder holds of a recording: its id, its last part, and the first number that it has not given out. In a
 // folder without one it makes up an id.
 func (f *folder) resume() error {
-	names, err := filepath.Glob(filepath.Join(globQuote(f.dir), namePrefix+"*"+nameSuffix))
+	entries, err := os.ReadDir(f.dir)
 	if err != nil {
-		return fmt.Errorf("record: %s: %w", f.dir, err)
+		return fmt.Errorf("record: %w", err)
 	}
 	f.next = 1
-	for _, name := range names { // Glob sorts
-		number := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), namePrefix), nameSuffix)
-		part, err := strconv.Atoi(number)
-		if err != nil {
-			continue
+	var parts []int
+	for _, entry := range entries {
+		number := strings.TrimSuffix(strings.TrimPrefix(entry.Name(), namePrefix), nameSuffix)
+		if part, err := strconv.Atoi(number); err == nil && entry.Name() == fileName(part) {
+			parts = append(parts, part)
+			f.part = max(f.part, part)
 		}
-		f.part = max(f.part, part)
+	}
+	slices.Sort(parts)
+	// A file's header says which numbers were given out before it, so that those behind it need not be read.
+	for _, part := range slices.Backward(parts) {
+		name := filepath.Join(f.dir, fileName(part))
 		h, err := readHeader(name)
-		if err != nil {
-			return fmt.Errorf("record: %s: %w", name, err)
+		var last int64
+		if err == nil {
+			last, err = lastNumber(name)
 		}
+		if err != nil {
+			return fmt.Errorf("record: %w", err)
+		}
+		f.next = max(f.next, last+1)
 		f.recording = cmp.Or(f.recording, h.Recording)
 		if next, err := strconv.ParseInt(h.Next, 10, 64); err == nil {
 			f.next = max(f.next, next)
+			break
 		}
-	}
-	if len(names) > 0 {
-		last, err := lastNumber(names[len(names)-1])
-		if err != nil {
-			return fmt.Errorf("record: %s: %w", names[len(names)-1], err)
-		}
-		f.next = max(f.next, last+1)
 	}
 	if f.recording == "" {
 		var id [8]byte
@@ -161,10 +166,7 @@ func (f *folder) resume() error {
 	return nil
 }
 
-// globQuote keeps the characters of a folder's name from being read as a pattern.
-func globQuote(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-}
+func fileName(part int) string { return fmt.Sprintf("%s%06d%s", namePrefix, part, nameSuffix) }
 
 type fileHeader struct{ Recording, Next string }
 
