@@ -1,6 +1,13 @@
 package checker_test
 
-import "testing"
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"linearize.example/checker"
+	need "linearize.example/checker/property"
+)
 
 // TestTargetsWithinOneSecond has calls on targets and rules whose times do not tell their order: what the calls name and
 // the order of the log's lines do.
@@ -66,5 +73,32 @@ func TestOrderOfOneReconcileIsNoProof(t *testing.T) {
 	)}
 	if got := outcomeOf(one(t, judge(t, f.load(t), nil))); got.NeverEmpty == unknown {
 		t.Errorf("no order explains the results: %v", got)
+	}
+}
+
+// TestSkipsAndDeregistrations: a skip proves a need until targets are deregistered, whose TGB nobody names, and one with a
+// checkpoint of no endpoints proves that there is none.
+func TestSkipsAndDeregistrations(t *testing.T) {
+	known := []call{cur.authorize("09:00:00", "80"), cur.register("09:00:05", "web", "10.0.0.1:80")}
+	gone := []call{cur.deregister("09:30:02", "web", "10.0.0.1:80"), cur.revoke("09:30:00", "80").within(time.Second)}
+	nothing := said("09:20:00", "Skipping targetgroupbinding reconcile", "tgb", "web", "calculated hash", "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU/spec")
+	for _, c := range []struct {
+		name  string
+		calls []call
+		lines string
+		want  string
+	}{
+		{"skipped, then scaled to zero", slices.Concat(known, gone), skipped("09:10:00", "web"), holds},
+		{"skipped again after the deregistration", slices.Concat(known, gone), skipped("09:10:00", "web") + skipped("09:40:00", "web"), violated},
+		{"skipped, and the rule is revoked without a deregistration", slices.Concat(known, gone[1:]), skipped("09:10:00", "web"), violated},
+		{"no calls on targets", slices.Concat(known[:1], gone[1:]), skipped("09:10:00", "web"), violated},
+		{"skipped with endpoints, then without", slices.Concat(known[:1], gone[1:]), skipped("09:10:00", "web") + nothing, possible},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := files{"controller.log": logged(c.calls...) + c.lines}
+			if got := outcomeOf(one(t, judge(t, f.load(t), func(o *checker.Options) { o.Need = need.Proven }))); got.NeverEmpty != c.want {
+				t.Errorf("never-empty %s, want %s: %v", got.NeverEmpty, c.want, got)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package property
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -393,7 +394,8 @@ func (p *problem) assumedFor(r traces.Rule, at traces.Instant) []int32 {
 }
 
 // skips makes a reason of each TGB that was skipped: its equal checkpoint proves that it is there, with the endpoints
-// of its last reconcile. It counts from when a managed rule is known to have existed.
+// of its last reconcile. It counts from when a managed rule is known to have existed, until a skip without endpoints or
+// a deregistration.
 func (p *problem) skips() {
 	known := traces.Forever
 	for i := range p.c.Operations {
@@ -409,19 +411,70 @@ func (p *problem) skips() {
 			known = min(known, op.Return)
 		}
 	}
-	names := map[string]bool{}
+	if known == traces.Forever {
+		return
+	}
+	deregistrations := p.deregistrations()
+	reasons := map[string]int32{}
+	given := map[string]traces.Instant{} // when each reason was last given, and no skip has taken it back
+	turnAt := func(at traces.Instant, ef effect) {
+		ef.kind, ef.once, ef.unless = turn, -1, -1
+		p.push(orders.Operation{Call: at, Return: at}, ef, -1)
+	}
 	for _, s := range p.c.Skips {
-		if names[s.TGB] || known == traces.Forever || strings.Contains(s.Text, noEndpoints) {
-			continue
-		}
-		names[s.TGB] = true
 		at := max(s.Latest, known)
-		reason := p.u.reason(-1, "TGB "+s.TGB+" was skipped")
-		p.push(orders.Operation{Call: at, Return: at}, effect{kind: turn, once: -1, unless: -1, on: []int32{reason}}, -1)
+		since, is := given[s.TGB]
+		switch empty := strings.Contains(s.Text, noEndpoints); {
+		case empty && is:
+			turnAt(at, effect{off: []int32{reasons[s.TGB]}})
+			delete(given, s.TGB)
+		case empty || is && !deregistrations.between(since, at):
+		default:
+			if _, known := reasons[s.TGB]; !known {
+				reasons[s.TGB] = p.u.reason(-1, "TGB "+s.TGB+" was skipped")
+			}
+			turnAt(at, effect{on: []int32{reasons[s.TGB]}})
+			given[s.TGB] = at
+		}
 	}
-	if len(names) > 0 {
-		p.assumptions = append(p.assumptions, fmt.Sprintf("%d TGBs were skipped with an equal checkpoint, which proves that they are there", len(names)))
+	// Nobody says which target group a TGB has: any deregistration may be its own, and then it has no endpoints any more.
+	for _, t := range p.targetCalls {
+		for _, name := range slices.Sorted(maps.Keys(reasons)) {
+			if !t.register {
+				p.effects[t.op].off = append(p.effects[t.op].off, reasons[name])
+			}
+		}
 	}
+	if len(reasons) > 0 {
+		p.assumptions = append(p.assumptions, fmt.Sprintf("%d TGBs were skipped with an equal checkpoint, which proves that they are there", len(reasons)))
+	}
+}
+
+// deregistrations are the intervals of the calls that took the last target of a port away, by their beginning; latest is
+// the latest end of the first ones.
+type deregistrations struct{ call, latest []traces.Instant }
+
+func (p *problem) deregistrations() deregistrations {
+	var ops []orders.Operation
+	for _, t := range p.targetCalls {
+		if !t.register {
+			ops = append(ops, p.ops[t.op])
+		}
+	}
+	slices.SortFunc(ops, func(a, b orders.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var d deregistrations
+	latest := traces.Beginning
+	for _, o := range ops {
+		latest = max(latest, o.Return)
+		d.call, d.latest = append(d.call, o.Call), append(d.latest, latest)
+	}
+	return d
+}
+
+// between reports whether one of them may have taken effect between two instants.
+func (d deregistrations) between(from, to traces.Instant) bool {
+	n, _ := slices.BinarySearch(d.call, to+1)
+	return n > 0 && d.latest[n-1] >= from
 }
 
 // noEndpoints is in the text of a skip whose checkpoint was computed from no endpoint at all: the SHA-256 of nothing
