@@ -3,6 +3,7 @@ package traces
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -90,27 +91,40 @@ func DecodePermissions(list []byte) ([]Permission, error) {
 }
 
 // EncodePermissions writes permissions as a JSON list of IpPermission, one for each.
-func EncodePermissions(permissions []Permission) []byte {
-	items := make([]ipPermission, len(permissions))
-	for i, p := range permissions {
-		item := ipPermission{IpProtocol: &permissions[i].Protocol}
-		if p.Protocol != "-1" && (p.FromPort != -1 || p.ToPort != -1) {
-			from, to := int64(p.FromPort), int64(p.ToPort)
-			item.FromPort, item.ToPort = &from, &to
+func EncodePermissions(permissions []Permission) []byte { return appendPermissions(nil, permissions) }
+
+func appendPermissions(b []byte, permissions []Permission) []byte {
+	b = append(b, '[')
+	for i := range permissions {
+		if i > 0 {
+			b = append(b, ',')
 		}
-		switch {
-		case strings.HasPrefix(p.Source, "pl-"):
-			item.PrefixListIds = []prefixListRef{{p.Source, p.Description}}
-		case strings.Contains(p.Source, "/") && strings.Contains(p.Source, ":"):
-			item.Ipv6Ranges = []ipv6Range{{p.Source, p.Description}}
-		case strings.Contains(p.Source, "/"):
-			item.IpRanges = []ipRange{{p.Source, p.Description}}
-		default:
-			item.UserIdGroupPairs = []userIDGroup{{GroupId: p.Source, Description: p.Description}}
-		}
-		items[i] = item
+		b = appendPermission(b, &permissions[i])
 	}
-	return mustMarshal(items)
+	return append(b, ']')
+}
+
+// appendPermission writes what json.Marshal would write of an ipPermission; a recorder writes many.
+func appendPermission(b []byte, p *Permission) []byte {
+	b = appendJSONString(append(b, `{"IpProtocol":`...), p.Protocol)
+	if p.Protocol != "-1" && (p.FromPort != -1 || p.ToPort != -1) {
+		b = strconv.AppendInt(append(b, `,"FromPort":`...), int64(p.FromPort), 10)
+		b = strconv.AppendInt(append(b, `,"ToPort":`...), int64(p.ToPort), 10)
+	}
+	source := `,"UserIdGroupPairs":[{"GroupId":`
+	switch {
+	case strings.HasPrefix(p.Source, "pl-"):
+		source = `,"PrefixListIds":[{"PrefixListId":`
+	case strings.Contains(p.Source, "/") && strings.Contains(p.Source, ":"):
+		source = `,"Ipv6Ranges":[{"CidrIpv6":`
+	case strings.Contains(p.Source, "/"):
+		source = `,"IpRanges":[{"CidrIp":`
+	}
+	b = appendJSONString(append(b, source...), p.Source)
+	if p.Description != "" {
+		b = appendJSONString(append(b, `,"Description":`...), p.Description)
+	}
+	return append(b, "}]}"...)
 }
 
 // identified is a rule with its id. Without an IpPermission it is a new description for whatever rule has the id.
@@ -154,17 +168,23 @@ func decodeUpdates(value []byte) ([]RuleUpdate, error) {
 	return updates, err
 }
 
-func encodeIdentified(rules []IdentifiedPermission) []byte {
-	items := make([]identified, len(rules))
-	for i, r := range rules {
-		if r.Rule == (Rule{}) {
-			items[i] = identified{SecurityGroupRuleId: r.ID, Description: r.Description}
-			continue
+func appendIdentified(b []byte, rules []IdentifiedPermission) []byte {
+	b = append(b, '[')
+	for i := range rules {
+		r := &rules[i]
+		if i > 0 {
+			b = append(b, ',')
 		}
-		list := EncodePermissions([]Permission{r.Permission})
-		items[i] = identified{SecurityGroupRuleId: r.ID, IpPermission: list[1 : len(list)-1]}
+		b = appendJSONString(append(b, `{"SecurityGroupRuleId":`...), r.ID)
+		switch {
+		case r.Rule != (Rule{}):
+			b = appendPermission(append(b, `,"IpPermission":`...), &r.Permission)
+		case r.Description != "":
+			b = appendJSONString(append(b, `,"Description":`...), r.Description)
+		}
+		b = append(b, '}')
 	}
-	return mustMarshal(items)
+	return append(b, ']')
 }
 
 type target struct {
