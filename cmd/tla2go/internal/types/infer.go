@@ -241,7 +241,11 @@ func (in *inferrer) ofValue(pos tla.Pos, v eval.Value) *Type {
 		return mk(Int)
 	case eval.Bool:
 		return mk(Bool)
-	case eval.Str, eval.Model:
+	case eval.Str:
+		t := in.atom()
+		t.isString = true
+		return t
+	case eval.Model:
 		return in.atom()
 	case *eval.Set:
 		e := mk(Var)

@@ -37,6 +37,8 @@ type Type struct {
 	Tup    []*Type
 	Lits   map[string]bool // of Atom: strings that occur
 
+	isString bool // an Atom of which some values are strings
+
 	// Dom is the constant expression of a Fun's domain; DomText its name where it has one.
 	Dom     tla.Expr
 	DomText string
@@ -196,6 +198,7 @@ func unify(pos tla.Pos, a, b *Type) {
 			for l := range b.Lits {
 				a.lit(l)
 			}
+			a.isString = a.isString || b.isString
 		case Set, Seq:
 			unify(pos, a.Elem, b.Elem)
 		case Opt:
@@ -235,7 +238,7 @@ func (t *Type) lit(s string) {
 	if t.Lits == nil {
 		t.Lits = map[string]bool{}
 	}
-	t.Lits[s] = true
+	t.Lits[s], t.isString = true, true
 }
 
 // flow says that a value of one type is put where another is expected.
@@ -246,18 +249,27 @@ func flow(pos tla.Pos, from, to *Type) {
 		unify(pos, from, to)
 	case to.Kind == Opt:
 		if from.Kind == Atom {
+			noString(pos, from, to.Elem)
 			unify(pos, from, to.Key)
 			return
 		}
 		flow(pos, from, to.Elem)
 	case from.Kind == Opt:
 		if to.Kind == Atom {
+			noString(pos, to, from.Elem)
 			unify(pos, from.Key, to)
 			return
 		}
 		flow(pos, from.Elem, to)
 	default:
 		unify(pos, from, to)
+	}
+}
+
+// noString insists that an atom beside values of another type is a model value, for TLC can compare nothing else with them.
+func noString(pos tla.Pos, atom, other *Type) {
+	if atom.Find().isString {
+		fail(pos, "TLC cannot compare a string with %s; use a model value", article(other.Find()))
 	}
 }
 
@@ -275,8 +287,10 @@ func join(pos tla.Pos, a, b *Type) *Type {
 	case a.Kind == Opt:
 		flow(pos, b, a)
 	case a.Kind == Atom && b.Kind != Atom:
+		noString(pos, a, b)
 		return &Type{Kind: Opt, Key: a, Elem: b}
 	case b.Kind == Atom && a.Kind != Atom:
+		noString(pos, b, a)
 		return &Type{Kind: Opt, Key: b, Elem: a}
 	default:
 		if a.Kind == Tup && b.Kind == Tup && len(a.Tup) != len(b.Tup) {
