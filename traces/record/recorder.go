@@ -2,10 +2,13 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/aws/smithy-go"
 
 	"linearize.example/traces"
 )
@@ -130,9 +133,14 @@ func Permissions(list any) ([]traces.Permission, error) {
 	return nil, fmt.Errorf("record: the permissions cannot be read: %w", err)
 }
 
+// errorText is AWS's code where the error has one, and the error's text otherwise.
 func errorText(err error) string {
-	if err == nil {
+	var api smithy.APIError
+	switch {
+	case err == nil:
 		return ""
+	case errors.As(err, &api):
+		return api.ErrorCode()
 	}
 	return err.Error()
 }
