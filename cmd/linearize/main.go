@@ -113,6 +113,7 @@ is possible or unknown; 2 bad usage or input.`,
 		},
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
-	root.AddCommand(newCheckCommand(), newExplainCommand(), newExploreCommand(), newEvidenceCommand(), newConvertCommand(), newSnapshotCommand(), newRecordCommand())
+	root.AddCommand(newCheckCommand(), newExplainCommand(), newExploreCommand(), newEvidenceCommand(), newConvertCommand(), newSnapshotCommand(), newRecordCommand(),
+		newSimulateCommand())
 	return root
 }
