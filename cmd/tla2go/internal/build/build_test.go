@@ -133,6 +133,7 @@ func TestLanguage(t *testing.T) {
 		{"\\subseteq and \\notin", `Next == s \subseteq {1, 2} /\ 3 \notin s /\ x' = 1 /\ rest`, ""},
 		{"a string beside numbers", `Next == x \in {1, "a"} /\ x' = 1 /\ rest`, "m.tla:9:19: TLC cannot compare a string with an integer; use a model value"},
 		{"a string where a model value may be", `Next == o # "a" /\ x' = 1 /\ rest`, "m.tla:9:11: TLC cannot compare a string with an integer; use a model value"},
+		{"a model value beside strings, and beside numbers", `Next == (x = 1 => None # "a") /\ o \in {1, None} /\ x' = 1 /\ rest`, ""},
 		{"a model value beside numbers", `Next == o \in {1, None} /\ x' = 1 /\ rest`, ""},
 		{"a variable of sets of sets", "VARIABLE z\nMore == z \\in SUBSET (SUBSET S)\nNext == z' = {{1}} /\\ x' = 1 /\\ rest",
 			"m.tla:9:10: TypeOK does not bound variable z by \"z \\in S\""},

@@ -246,7 +246,9 @@ func (in *inferrer) ofValue(pos tla.Pos, v eval.Value) *Type {
 		t.isString = true
 		return t
 	case eval.Model:
-		return in.atom()
+		t := in.atom()
+		t.isModel = true
+		return t
 	case *eval.Set:
 		e := mk(Var)
 		for _, x := range v.Elems {

@@ -37,7 +37,7 @@ type Type struct {
 	Tup    []*Type
 	Lits   map[string]bool // of Atom: strings that occur
 
-	isString bool // an Atom of which some values are strings
+	isString, isModel bool // of Atom: some values are strings, model values
 
 	// Dom is the constant expression of a Fun's domain; DomText its name where it has one.
 	Dom     tla.Expr
@@ -198,7 +198,7 @@ func unify(pos tla.Pos, a, b *Type) {
 			for l := range b.Lits {
 				a.lit(l)
 			}
-			a.isString = a.isString || b.isString
+			a.isString, a.isModel = a.isString || b.isString, a.isModel || b.isModel
 		case Set, Seq:
 			unify(pos, a.Elem, b.Elem)
 		case Opt:
@@ -268,7 +268,7 @@ func flow(pos tla.Pos, from, to *Type) {
 
 // noString insists that an atom beside values of another type is a model value, for TLC can compare nothing else with them.
 func noString(pos tla.Pos, atom, other *Type) {
-	if atom.Find().isString {
+	if a := atom.Find(); a.isString && !a.isModel {
 		fail(pos, "TLC cannot compare a string with %s; use a model value", article(other.Find()))
 	}
 }
