@@ -144,7 +144,7 @@ func (h *handler) call(ctx context.Context, c *awsapi.Call) *awsapi.Answer {
 	if h.o.Log != nil {
 		asked = awsapi.Operations(c, nil)
 	}
-	if len(asked) > 0 {
+	if h.o.Log != nil && (len(asked) > 0 || showsGroups(c)) {
 		var err error
 		if entry, err = h.o.Log.Begin(asked...); err != nil {
 			h.o.Failed(fmt.Errorf("%s of %s was refused, because it cannot be recorded: %w", c.Action, c.Process, err))
@@ -176,6 +176,12 @@ func (h *handler) call(ctx context.Context, c *awsapi.Call) *awsapi.Answer {
 		}
 	}
 	return answer
+}
+
+// showsGroups reports whether the answer tells of groups' rules, also where the request names no group: of those that a filter finds
+// the answer alone tells.
+func showsGroups(c *awsapi.Call) bool {
+	return c.Service == awsapi.EC2 && (c.Action == traces.DescribeSecurityGroups || c.Action == traces.DescribeSecurityGroupRules)
 }
 
 // unrecorded is the answer to a call that could not be recorded.

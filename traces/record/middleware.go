@@ -134,7 +134,7 @@ func (r *Recorder) begin(ctx context.Context, request *smithyhttp.Request) (*Ent
 	}
 	call.Process = r.process
 	asked := awsapi.Operations(call, nil)
-	if len(asked) == 0 {
+	if len(asked) == 0 && !showsGroups(call) {
 		return nil, nil
 	}
 	entry, err := r.log.Begin(asked...)
