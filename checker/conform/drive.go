@@ -278,6 +278,11 @@ func (d *Driver) Compute(w []uint64, process int, computed [engine.FunCap]engine
 	d.putMemoryAtComputed(w, d.at.memory.Off+(process-1)*d.at.memory.Stride+d.at.memoryAtComputed.Off, &computed)
 }
 
+// ForgetAll overwrites what a process remembers with what it has after a start.
+func (d *Driver) ForgetAll(w []uint64, process int) {
+	d.putMemoryAt(w, d.at.memory.Off+(process-1)*d.at.memory.Stride, &d.k.freshMemory)
+}
+
 // Faults is how many faults have happened in the loaded state.
 func (d *Driver) Faults() int { return d.s.faults }
 

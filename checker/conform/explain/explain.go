@@ -57,9 +57,6 @@ type Result struct {
 // beam is how many states are looked at after each operation while the sources' own times are taken at their word.
 const beam = 4000
 
-// exhaustive is the number of bindings up to which every reconcile is tried from the beginning.
-const exhaustive = 4
-
 // maxTGBs is how many bindings a model can have: their rules are the elements of a set of 128.
 const maxTGBs = 15
 
@@ -95,7 +92,6 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 		if err != nil {
 			return nil, err
 		}
-		x.full = try.full
 		if try.stamped {
 			x.beam = beam
 		}
@@ -103,15 +99,14 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 			return nil, err
 		}
 		used := b.used
-		got, over, err := x.safely()
+		got, err := x.safely()
 		if err != nil {
 			return nil, err
 		}
 		r.States += b.used - used
 		if x.found != nil {
 			r.Verdict = Explains
-			x.tell(r)
-			return r, nil
+			return r, x.tell(r)
 		}
 		if try.stamped {
 			b.used = 0
@@ -123,9 +118,9 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 		if x.gaveUp != "" {
 			r.Bound = x.gaveUp
 		}
-		if over != "" {
+		if x.over != "" {
 			r.Bound = fmt.Sprintf("%d states", opt.States)
-			if over == "time" {
+			if x.over == "time" {
 				r.Bound = opt.Timeout.String()
 				if opt.Timeout == 0 {
 					r.Bound = "interrupted"
@@ -145,41 +140,39 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 }
 
 // safely turns a failure of the generated code into an error.
-func (x *search) safely() (best stop, over string, err error) {
+func (x *search) safely() (best stop, err error) {
 	defer func() {
-		if f, ok := recover().(engine.Failure); ok {
+		switch f := recover().(type) {
+		case nil:
+		case engine.Failure:
 			err = errors.Join(f, fmt.Errorf("in the state\n%s", x.d.Model.Show(x.d.Output().Cur)))
+		default:
+			panic(f)
 		}
 	}()
-	best, over = x.run()
-	return best, over, nil
+	return x.run(), nil
 }
 
 // try is one way to lay the capture out.
-type try struct{ stamped, tagged, extra, full bool }
+type try struct{ stamped, tagged, extra bool }
 
 // tries lists the ways, the likeliest first: whether the group bears the cluster's tag is not known, nor whether there are
-// more bindings than ends of rules. With many bindings the reconciles that matter are tried before all are.
+// more bindings than ends of rules.
 func (s *Subject) tries() []try {
 	var out []try
 	for _, stamped := range []bool{true, false} {
 		if stamped && !s.stamped() {
 			continue
 		}
-		for _, full := range []bool{false, true} {
-			if many := len(s.ports) > exhaustive; !full && !many || full && many && stamped {
+		for _, extra := range []bool{false, true} {
+			if extra && (len(s.ports) < 2 || len(s.ports) == maxTGBs) {
 				continue
 			}
-			for _, extra := range []bool{false, true} {
-				if extra && (len(s.ports) < 2 || len(s.ports) == maxTGBs) {
-					continue
-				}
-				// Where every describe was recorded, and none of tagged groups, the group has no tag.
-				if !s.describes || s.listed {
-					out = append(out, try{stamped, true, extra, full})
-				}
-				out = append(out, try{stamped, false, extra, full})
+			// Where every describe was recorded, and none of tagged groups, the group has no tag.
+			if !s.describes || s.listed {
+				out = append(out, try{stamped, true, extra})
 			}
+			out = append(out, try{stamped, false, extra})
 		}
 	}
 	return out

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"slices"
+
 	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
 	"linearize.example/model"
@@ -47,11 +49,11 @@ func (r result) fits(op *operation) bool {
 }
 
 // matches lists the enabled operations that a call by a process can be.
-func (x *search) matches(n *node, enabled []int, p int, k kind, rules engine.Set, r result) []int {
+func (x *search) matches(tr *trail, p int, k kind, rules engine.Set, r result) []int {
 	var out []int
-	for _, i := range enabled {
+	for _, i := range tr.enabled {
 		op := &x.ops[i]
-		if op.kind == k && !op.foreign && r.fits(op) && (k >= describe && op.outcome == traces.Failed || x.targets[i] == rules) && x.mayBe(n, p, op) {
+		if op.kind == k && !op.foreign && r.fits(op) && (k >= describe && op.outcome == traces.Failed || x.targets[i] == rules) && x.mayBe(tr, p, op) {
 			out = append(out, i)
 		}
 	}
@@ -59,8 +61,8 @@ func (x *search) matches(n *node, enabled []int, p int, k kind, rules engine.Set
 }
 
 // mayBe says whether the process can be the operation's caller.
-func (x *search) mayBe(n *node, p int, op *operation) bool {
-	life := n.lives[p-1]
+func (x *search) mayBe(tr *trail, p int, op *operation) bool {
+	life := tr.lives[p-1]
 	return len(x.callers) < 2 || life == 0 || int(life) == x.callerNumber(op)
 }
 
@@ -73,265 +75,411 @@ func (x *search) callerNumber(op *operation) int {
 	return 0
 }
 
-// hidden collects the successors by an action that nobody sees.
-func (x *search) hidden(n *node, a model.Action, args conform.Args, faults int) {
-	outs := x.d.Take(a, args)
-	for w := x.d.Model.Words; len(outs) > 0; outs = outs[w:] {
-		x.raw = append(x.raw, raw{x.clone(outs[:w]), label{action: a, args: args, ops: [2]int32{-1, -1}}, faults, n.lives})
+// trail is a way from a node to the state after it, on which nothing was seen yet.
+type trail struct {
+	n       *node
+	count   int // operations done
+	enabled []int
+	state   []uint64
+	wants   [2]wants
+	lives   [2]uint8
+	steps   []label
+	cost    int32
+}
+
+// then extends a trail by one step.
+func (tr *trail) then(state []uint64, l label) trail {
+	next := *tr
+	next.state, next.steps, next.cost = state, append(tr.steps, l), tr.cost+1
+	if l.memory != 0 {
+		next.wants[l.args.Process-1] = l.memory
+	}
+	return next
+}
+
+// scratch holds states that are needed for the time of a call.
+type scratch struct {
+	words, used int
+	chunks      [][]uint64
+}
+
+// copy returns a copy of some states that lasts until used is set back.
+func (s *scratch) copy(w []uint64) []uint64 {
+	const size = 1 << 12
+	for n := len(w); ; s.used = (s.used/size + 1) * size {
+		at := s.used / size
+		if at == len(s.chunks) {
+			s.chunks = append(s.chunks, make([]uint64, size))
+		}
+		if in := s.used % size; in+n <= size {
+			s.used += n
+			out := s.chunks[at][in : in+n : in+n]
+			copy(out, w)
+			return out
+		}
 	}
 }
 
-// visible collects the successors by a call, one for each operation that it can be.
-func (x *search) visible(n *node, enabled []int, a model.Action, args conform.Args, k kind, rules engine.Set, r result) {
-	outs := x.d.Take(a, args)
+// copy returns a copy of some states that lasts until release.
+func (x *search) copy(w []uint64) []uint64 {
+	out := x.scratch.copy(w)
+	for i := 0; i < len(out); i += x.scratch.words {
+		if x.loaded == &out[i] {
+			x.loaded = nil
+		}
+	}
+	return out
+}
+
+// load has the driver look at a state, unless it does.
+func (x *search) load(state []uint64) {
+	if x.loaded != &state[0] {
+		x.d.Load(state)
+		x.loaded = &state[0]
+	}
+}
+
+// canonical rewrites a state so that equal situations are equal states.
+func (x *search) canonical(state []uint64) {
+	x.d.Canonical(state, x.watch, 0)
+	x.loaded = nil
+}
+
+// take returns the successors of a trail's state by one action, one after the other.
+func (x *search) take(tr *trail, a model.Action, args conform.Args) []uint64 {
+	x.load(tr.state)
+	return x.copy(x.d.Take(a, args))
+}
+
+// hidden goes on with the successors by an action that nobody sees.
+func (x *search) hidden(tr *trail, a model.Action, args conform.Args) {
+	defer x.release(x.scratch.used)
+	outs := x.take(tr, a, args)
+	for w := x.scratch.words; len(outs) > 0; outs = outs[w:] {
+		x.proceed(tr.then(outs[:w], label{action: a, args: args, ops: [2]int32{-1, -1}}))
+	}
+}
+
+func (x *search) release(used int) { x.scratch.used = used }
+
+// proceed goes on after a step that was not seen. Where nothing can come between the steps of a reconcile the next one is taken
+// at once, so that no node is made of what lies between.
+func (x *search) proceed(tr trail) {
+	if x.over == "" {
+		x.over = x.budget.over()
+	}
+	if x.over != "" {
+		return
+	}
+	x.budget.used++
+	if x.single {
+		x.load(tr.state)
+		if x.d.WorkerOf(1, 1).Step != conform.AtIdle {
+			x.work(&tr, conform.Args{Process: 1, Worker: 1})
+			return
+		}
+	}
+	x.put(&tr)
+}
+
+// visible goes on with the successors by a call, one for each operation that it can be.
+func (x *search) visible(tr *trail, a model.Action, args conform.Args, k kind, rules engine.Set, r result) {
+	defer x.release(x.scratch.used)
+	outs := x.take(tr, a, args)
 	if len(outs) == 0 {
 		return
 	}
-	ops := x.matches(n, enabled, args.Process, k, rules, r)
+	ops := x.matches(tr, args.Process, k, rules, r)
 	for _, i := range ops {
-		x.see(n, outs[:x.d.Model.Words], label{action: a, args: args, ops: [2]int32{int32(i), -1}})
+		x.see(tr, outs[:x.scratch.words], label{action: a, args: args, ops: [2]int32{int32(i), -1}})
 	}
 	if len(ops) == 0 && r != otherError && r != lost {
-		x.missed(n, attempt{n.done, k, rules, r})
+		x.missed(tr, attempt{tr.n.done, k, rules, r})
 	}
 }
 
 // missed notes a call that the capture does not show, with the length of the shortest way to it.
-func (x *search) missed(n *node, a attempt) {
-	if cost, ok := x.attempts[a]; !ok || n.cost < cost {
-		x.attempts[a] = n.cost
+func (x *search) missed(tr *trail, a attempt) {
+	if cost, ok := x.attempts[a]; !ok || tr.cost < cost {
+		x.attempts[a] = tr.cost
 	}
 }
 
-// see adds one successor that is seen. What was hidden since the last such step is forgotten.
-func (x *search) see(n *node, state []uint64, l label) {
-	lives := n.lives
+// see makes a node of one successor that is seen.
+func (x *search) see(tr *trail, state []uint64, l label) {
+	next := tr.then(state, l)
 	if len(x.callers) > 1 && l.args.Process > 0 {
-		lives[l.args.Process-1] = uint8(x.callerNumber(&x.ops[l.ops[0]]))
+		next.lives[l.args.Process-1] = uint8(x.callerNumber(&x.ops[l.ops[0]]))
 	}
-	x.raw = append(x.raw, raw{x.clone(state), l, 0, lives})
+	x.put(&next)
 }
 
-// look collects the successors by an action that describes the group. Where describes were recorded each is an operation.
-func (x *search) look(n *node, enabled []int, a model.Action, args conform.Args) {
-	answers := x.d.Answers()
-	outs := x.d.Take(a, args)
-	words := x.d.Model.Words
-	if len(outs) == 0 {
+// put makes a node of the end of a trail.
+func (x *search) put(tr *trail) {
+	c := node{state: tr.state, wants: tr.wants, done: tr.n.done, lives: tr.lives, left: tr.n.left, cost: tr.cost, parent: tr.n}
+	count := tr.count
+	if last := &tr.steps[len(tr.steps)-1]; last.seen() {
+		c.done = x.finish(c.done, last.ops[:]...)
+		for _, i := range last.ops {
+			if i >= 0 {
+				count++
+				if !x.ops[i].optional() {
+					c.left--
+				}
+			}
+		}
+	}
+	defer x.release(x.scratch.used)
+	c.state = x.copy(c.state)
+	x.canonical(c.state)
+	x.tidy(c.state, &c.wants)
+	if x.known(count, &c) {
 		return
 	}
+	steps := tr.steps
+	if l, ok := x.widen(&c); ok {
+		c.wants[l.args.Process-1] = l.memory
+		if x.known(count, &c) {
+			return
+		}
+		steps = append(steps, l)
+	}
+	c.state, c.steps = slices.Clone(c.state), slices.Clone(steps)
+	x.insert(count, &c)
+}
+
+// tidy writes what is typical of wants into a state, and forgets what a process remembers that neither leads nor is busy: when
+// it leads again, it starts with nothing.
+func (x *search) tidy(state []uint64, w *[2]wants) {
+	for p := 1; p <= x.world.env.processes; p++ {
+		x.load(state)
+		if p != x.d.Leader() && !x.busy(p) {
+			x.d.ForgetAll(state, p)
+			x.loaded = nil
+			w[p-1] = x.fresh()
+		}
+		x.compute(state, p, w[p-1])
+	}
+}
+
+// busy says whether a process of the loaded state has a reconcile in flight.
+func (x *search) busy(p int) bool {
+	for w := 1; w <= x.world.env.workers; w++ {
+		if x.d.WorkerOf(p, w).Step != conform.AtIdle {
+			return true
+		}
+	}
+	return false
+}
+
+// look goes on with the successors by an action that describes the group. Where describes were recorded each is an operation.
+func (x *search) look(tr *trail, a model.Action, args conform.Args) {
+	defer x.release(x.scratch.used)
+	x.load(tr.state)
+	answers := slices.Clone(x.d.Answers())
+	outs := x.take(tr, a, args)
+	words := x.scratch.words
 	if len(outs)/words != len(answers) { // only those that show what is waited for
-		outs = append([]uint64(nil), outs...)
-		answers = nil
+		answers = answers[:0]
 		for i := 0; i < len(outs); i += words {
-			x.d.Load(outs[i : i+words])
+			x.load(outs[i : i+words])
 			answers = append(answers, x.d.MemoryOf(args.Process).Cache)
 		}
-		x.d.Load(n.state)
 	}
 	for i, v := range answers {
 		l := label{action: a, args: args, answer: v, answered: true, ops: [2]int32{-1, -1}}
 		state := outs[i*words : (i+1)*words]
 		if !x.describes || a == model.ListTagged {
-			x.raw = append(x.raw, raw{x.clone(state), l, x.d.Faults(), n.lives})
+			x.proceed(tr.then(state, l))
 			continue
 		}
-		ops := x.matches(n, enabled, args.Process, describe, v, ok)
+		ops := x.matches(tr, args.Process, describe, v, ok)
 		for _, op := range ops {
 			l.ops[0] = int32(op)
-			x.see(n, state, l)
+			x.see(tr, state, l)
 		}
 		if len(ops) == 0 {
-			x.missed(n, attempt{n.done, describe, v, ok})
+			x.missed(tr, attempt{tr.n.done, describe, v, ok})
 		}
 	}
 }
 
-// expand collects and places the successors that are worth trying.
+// expand makes nodes of the steps from a node that are worth trying.
 func (x *search) expand(n *node, count int) {
 	d, env := x.d, &x.world.env
-	d.Load(n.state)
-	enabled := x.enabled(n.done)
-	for p := 1; p <= env.processes; p++ {
+	tr := &trail{n: n, count: count, enabled: x.enabled(n.done), state: n.state, wants: n.wants, lives: n.lives, cost: n.cost}
+	if x.over = x.budget.over(); x.over != "" {
+		return
+	}
+	x.budget.used++
+	for p := 1; p <= env.processes && !x.single; p++ {
 		for w := 1; w <= env.workers; w++ {
-			if x.alone(n, p, w) {
-				x.place(n, count)
+			if x.alone(tr, conform.Args{Process: p, Worker: w}) {
 				return
 			}
 		}
 	}
 	for p := 1; p <= env.processes; p++ {
 		idle := 0
-		busy := false
 		for w := env.workers; w >= 1; w-- {
+			x.load(n.state)
 			if d.WorkerOf(p, w).Step == conform.AtIdle {
 				idle = w
 				continue
 			}
-			busy = true
-			x.work(n, enabled, conform.Args{Process: p, Worker: w})
+			x.work(tr, conform.Args{Process: p, Worker: w})
 		}
-		leads := d.Leader() == p
-		if leads && (!busy || env.crashes) && !x.fresh(p) {
-			x.restart(n, model.Crash, p)
+		x.load(n.state)
+		leads, busy := d.Leader() == p, x.busy(p)
+		if leads && (!busy || env.crashes) && !x.startedAnew(tr, p) {
+			x.restart(tr, model.Crash, p)
 		}
 		if !leads && env.leaderChanges {
-			x.restart(n, model.LeaderChange, p)
+			x.restart(tr, model.LeaderChange, p)
 		}
 		if leads && !busy && env.severalGroups {
-			x.expire(n, p)
+			x.expire(tr, p)
 		}
 		if leads && idle > 0 {
-			x.reconciles(n, count, p, idle)
-			d.Load(n.state)
+			x.reconciles(tr, p, idle)
 		}
 	}
-	if env.delayed && d.Late().Some() {
+	x.load(n.state)
+	if late := d.Late(); env.delayed && late.Some() {
 		r := isNotFound
-		if d.Late().In(d.Rules()) || x.world.vpc {
+		if late.In(d.Rules()) || x.world.vpc {
 			r = ok
 		}
-		late := d.Late()
-		for _, i := range x.matches(n, enabled, 1, revoke, late, r) {
-			outs := d.Take(model.DelayedRevokeArrives, conform.Args{})
-			x.see(n, outs, label{action: model.DelayedRevokeArrives, ops: [2]int32{int32(i), -1}})
-		}
+		x.visible(tr, model.DelayedRevokeArrives, conform.Args{Process: 1}, revoke, late, r)
 	}
-	x.strangers(n, count, enabled)
-	x.place(n, count)
+	x.strangers(tr)
 }
 
 // alone takes a step that touches nothing that anybody else looks at, before all others: the release of the mutex, and the
 // registration of targets that nobody recorded.
-func (x *search) alone(n *node, p, w int) bool {
-	d := x.d
-	me := d.WorkerOf(p, w)
-	args := conform.Args{Process: p, Worker: w}
-	switch me.Step {
+func (x *search) alone(tr *trail, args conform.Args) bool {
+	x.load(tr.state)
+	switch me := x.d.WorkerOf(args.Process, args.Worker); me.Step {
 	case conform.AtUnlock:
-		x.hidden(n, model.Unlock, args, d.Faults())
+		x.hidden(tr, model.Unlock, args)
 		return true
 	case conform.AtRegister:
 		if x.watch.Has(me.Tgb) {
 			return false
 		}
-		x.hidden(n, model.Register, args, d.Faults())
+		x.hidden(tr, model.Register, args)
 		return true
 	}
 	return false
 }
 
-// fresh says whether a process knows nothing, as after a start.
-func (x *search) fresh(p int) bool {
+// startedAnew says whether a process knows nothing, as after a start.
+func (x *search) startedAnew(tr *trail, p int) bool {
+	x.load(tr.state)
 	m := x.d.MemoryOf(p)
-	if m.Cached || m.Tracked {
-		return false
-	}
-	for t := range x.world.tgbs {
-		if m.Computed[t] != conform.Unknown {
-			return false
-		}
-	}
-	for w := 1; w <= x.world.env.workers; w++ {
-		if x.d.WorkerOf(p, w).Step != conform.AtIdle {
-			return false
-		}
-	}
-	return true
+	return !m.Cached && !m.Tracked && tr.wants[p-1] == x.fresh() && !x.busy(p)
 }
 
 // restart begins another life of a process, unless the capture shows that the same one was running before and is later.
-func (x *search) restart(n *node, a model.Action, p int) {
-	for _, life := range x.lives {
-		if n.done.has(life[0]) && !n.done.has(life[1]) && (len(x.callers) < 2 || a == model.Crash && x.mayBe(n, p, &x.ops[life[0]])) {
+func (x *search) restart(tr *trail, a model.Action, p int) {
+	done := tr.n.done
+	for _, life := range x.Subject.lives {
+		if done.has(life[0]) && !done.has(life[1]) && (len(x.callers) < 2 || a == model.Crash && x.mayBe(tr, p, &x.ops[life[0]])) {
 			return
 		}
 	}
-	from := len(x.raw)
-	x.hidden(n, a, conform.Args{Process: p}, x.d.Faults())
-	for i := from; i < len(x.raw); i++ {
-		x.raw[i].life[p-1] = 0
+	defer x.release(x.scratch.used)
+	args := conform.Args{Process: p}
+	outs := x.take(tr, a, args)
+	if len(outs) == 0 {
+		return
 	}
+	next := tr.then(outs, label{action: a, args: args, memory: x.fresh(), ops: [2]int32{-1, -1}})
+	next.lives[p-1] = 0
+	x.proceed(next)
 }
 
-// expire lets a cache entry expire, once no read is old any more, unless reads may be old for that long.
-func (x *search) expire(n *node, p int) {
-	d := x.d
+// expire lets a cache entry expire, once no read is old any more, unless reads may be old for that long. An entry that is true
+// need not, unless describes fail: the describe that nobody recorded would have the same answer, and later describes fewer.
+func (x *search) expire(tr *trail, p int) {
+	x.load(tr.state)
+	m := x.d.MemoryOf(p)
 	switch {
-	case !d.MemoryOf(p).Cached:
-	case x.world.env.outlives || len(d.Old()) == 0:
-		x.hidden(n, model.ExpireCache, conform.Args{Process: p}, d.Faults())
+	case !m.Cached, x.single && !x.describes && !x.world.env.outlives && !x.world.env.failures && m.Cache == x.d.Rules():
+	case x.world.env.outlives || len(x.d.Old()) == 0:
+		x.hidden(tr, model.ExpireCache, conform.Args{Process: p})
 	default:
-		x.hidden(n, model.Settle, conform.Args{}, d.Faults())
+		x.hidden(tr, model.Settle, conform.Args{})
 	}
 }
 
 // work takes the steps of a busy worker.
-func (x *search) work(n *node, enabled []int, args conform.Args) {
-	d, env := x.d, &x.world.env
+func (x *search) work(tr *trail, args conform.Args) {
+	d := x.d
 	p, w := args.Process, args.Worker
-	me := d.WorkerOf(p, w)
-	faults := d.Faults()
-	switch me.Step {
+	x.load(tr.state)
+	switch d.WorkerOf(p, w).Step {
 	case conform.AtLookup:
-		x.look(n, enabled, model.LookUpGroup, args)
+		x.look(tr, model.LookUpGroup, args)
 	case conform.AtSave:
-		x.hidden(n, model.SaveLookUp, args, faults)
+		x.hidden(tr, model.SaveLookUp, args)
 	case conform.AtLock:
-		x.hidden(n, model.Lock, args, faults)
+		x.lock(tr, args)
 	case conform.AtFetch:
-		x.hidden(n, model.ReadCache, args, faults)
-		x.expire(n, p)
-		x.look(n, enabled, model.Describe, args)
-		x.failedLook(n, enabled, args)
+		x.hidden(tr, model.ReadCache, args)
+		x.expire(tr, p)
+		x.look(tr, model.Describe, args)
+		x.failedLook(tr, args)
 	case conform.AtReload:
-		x.look(n, enabled, model.Reload, args)
-		x.failedLook(n, enabled, args)
+		x.look(tr, model.Reload, args)
+		x.failedLook(tr, args)
 	case conform.AtAuthorize:
 		asked := d.ToAuthorize(p, w)
-		x.visible(n, enabled, model.AuthorizeOk, args, authorize, asked, ok)
-		x.visible(n, enabled, model.AuthorizeDuplicate, args, authorize, asked, isDuplicate)
-		x.visible(n, enabled, model.AuthorizeLimit, args, authorize, asked, isLimit)
-		x.visible(n, enabled, model.AuthorizeFails, args, authorize, asked, otherError)
-		if x.mayLose(enabled) {
-			x.visible(n, enabled, model.AuthorizeAnswerLost, args, authorize, asked, lost)
+		x.visible(tr, model.AuthorizeOk, args, authorize, asked, ok)
+		x.visible(tr, model.AuthorizeDuplicate, args, authorize, asked, isDuplicate)
+		x.visible(tr, model.AuthorizeLimit, args, authorize, asked, isLimit)
+		x.visible(tr, model.AuthorizeFails, args, authorize, asked, otherError)
+		if x.mayLose(tr) {
+			x.visible(tr, model.AuthorizeAnswerLost, args, authorize, asked, lost)
 		}
 		if x.world.design.WriteThrough {
-			x.expire(n, p)
+			x.expire(tr, p)
 		}
 	case conform.AtRevoke:
 		asked := d.ToRevoke(p, w)
-		x.visible(n, enabled, model.RevokeOk, args, revoke, asked, ok)
-		x.visible(n, enabled, model.RevokeNotFound, args, revoke, asked, isNotFound)
-		x.visible(n, enabled, model.RevokeFails, args, revoke, asked, otherError)
-		if x.mayLose(enabled) {
-			x.visible(n, enabled, model.RevokeAnswerLost, args, revoke, asked, lost)
+		x.visible(tr, model.RevokeOk, args, revoke, asked, ok)
+		x.visible(tr, model.RevokeNotFound, args, revoke, asked, isNotFound)
+		x.visible(tr, model.RevokeFails, args, revoke, asked, otherError)
+		if x.mayLose(tr) {
+			x.visible(tr, model.RevokeAnswerLost, args, revoke, asked, lost)
 		}
-		if env.delayed && faults == 0 {
-			x.hidden(n, model.RevokeDelayed, args, 1)
+		if x.world.env.delayed {
+			x.hidden(tr, model.RevokeDelayed, args)
 		}
 		if x.world.design.WriteThrough {
-			x.expire(n, p)
+			x.expire(tr, p)
 		}
 	case conform.AtSeeGrant:
-		x.look(n, enabled, model.SeeGrant, args)
+		x.look(tr, model.SeeGrant, args)
 	case conform.AtReread:
-		x.look(n, enabled, model.Reread, args)
+		x.look(tr, model.Reread, args)
 	case conform.AtSeeRevoke:
-		x.look(n, enabled, model.SeeRevoke, args)
+		x.look(tr, model.SeeRevoke, args)
 	case conform.AtTrack:
-		x.look(n, enabled, model.ListTagged, args)
+		x.look(tr, model.ListTagged, args)
+	case conform.AtUnlock:
+		x.hidden(tr, model.Unlock, args)
 	case conform.AtRegister:
-		x.register(n, enabled, args)
+		x.register(tr, args)
 	}
 }
 
 // mayLose says whether an answer may be lost: where the environment says so, or where none was recorded.
-func (x *search) mayLose(enabled []int) bool {
+func (x *search) mayLose(tr *trail) bool {
 	if x.world.env.answers {
 		return true
 	}
-	for _, i := range enabled {
+	for _, i := range tr.enabled {
 		if x.ops[i].outcome == traces.Pending {
 			return true
 		}
@@ -339,37 +487,37 @@ func (x *search) mayLose(enabled []int) bool {
 	return false
 }
 
-func (x *search) failedLook(n *node, enabled []int, args conform.Args) {
+func (x *search) failedLook(tr *trail, args conform.Args) {
 	if x.describes {
-		x.visible(n, enabled, model.DescribeFails, args, describe, engine.Set{}, otherError)
-	} else if x.world.env.failures && x.d.Faults() == 0 {
-		x.hidden(n, model.DescribeFails, args, 1)
+		x.visible(tr, model.DescribeFails, args, describe, engine.Set{}, otherError)
+	} else if x.world.env.failures {
+		x.hidden(tr, model.DescribeFails, args)
 	}
 }
 
-// register takes a registration of recorded targets: what changes is one operation or two. A binding of the specification
-// has one pod at most; where a new pod takes the place of another, one of the two calls may be missing.
-func (x *search) register(n *node, enabled []int, args conform.Args) {
+// register takes a registration of targets. Where they were recorded, what changes is one operation or two. A binding of the
+// specification has one pod at most; where a new pod takes the place of another, one of the two calls may be missing.
+func (x *search) register(tr *trail, args conform.Args) {
 	d := x.d
+	x.load(tr.state)
 	t := d.WorkerOf(args.Process, args.Worker).Tgb
 	_, before, _ := d.PodOf(t)
-	outs := d.Take(model.Register, args)
-	if len(outs) == 0 {
+	defer x.release(x.scratch.used)
+	state := x.take(tr, model.Register, args)
+	if len(state) == 0 {
 		return
 	}
-	state := x.clone(outs)
-	d.Load(state)
+	x.load(state)
 	_, after, _ := d.PodOf(t)
-	d.Load(n.state)
 	l := label{action: model.Register, args: args, ops: [2]int32{-1, -1}}
-	if before == after {
-		x.raw = append(x.raw, raw{state, l, d.Faults(), n.lives})
+	if before == after || !x.watch.Has(t) {
+		x.proceed(tr.then(state, l))
 		return
 	}
 	var gone, come []int
-	for _, i := range enabled {
+	for _, i := range tr.enabled {
 		op := &x.ops[i]
-		if op.port != x.ports[t] || !x.mayBe(n, args.Process, op) {
+		if op.port != x.ports[t] || !x.mayBe(tr, args.Process, op) {
 			continue
 		}
 		if op.kind == deregister && before != 0 {
@@ -381,49 +529,51 @@ func (x *search) register(n *node, enabled []int, args conform.Args) {
 	}
 	for _, i := range append(gone, come...) {
 		l.ops = [2]int32{int32(i), -1}
-		x.see(n, state, l)
+		x.see(tr, state, l)
 	}
 	for _, i := range gone {
-		for _, j := range x.enabled(x.finish(n.done, int32(i))) {
-			if op := &x.ops[j]; op.kind == register && after != 0 && op.port == x.ports[t] && x.mayBe(n, args.Process, op) {
+		for _, j := range x.enabled(x.finish(tr.n.done, int32(i))) {
+			if op := &x.ops[j]; op.kind == register && after != 0 && op.port == x.ports[t] && x.mayBe(tr, args.Process, op) {
 				l.ops = [2]int32{int32(i), int32(j)}
-				x.see(n, state, l)
+				x.see(tr, state, l)
 			}
 		}
 	}
 }
 
+// noRule is the rule of a removal without effect.
+const noRule = -1
+
 // strangers takes the changes by others than the controller.
-func (x *search) strangers(n *node, count int, enabled []int) {
-	for _, i := range enabled {
+func (x *search) strangers(tr *trail) {
+	for _, i := range tr.enabled {
 		op := &x.ops[i]
 		switch {
 		case op.kind != revoke || !op.foreign && !x.world.env.external:
 		case op.foreign && op.outcome == traces.Failed:
-			x.see(n, n.state, label{action: model.ExternalRevoke, ops: [2]int32{int32(i), -1}})
+			x.see(tr, tr.state, label{action: model.ExternalRevoke, args: conform.Args{Rule: noRule}, ops: [2]int32{int32(i), -1}})
 		case op.outcome == traces.Succeeded:
-			x.remove(n, count, i)
+			x.remove(tr, i)
 		}
 	}
 }
 
 // remove takes the rules of one call away; a step of the specification is one rule.
-func (x *search) remove(n *node, count, i int) {
-	at := n
+func (x *search) remove(tr *trail, i int) {
+	defer x.release(x.scratch.used)
+	at := *tr
 	for rest := x.targets[i]; rest.Some(); {
 		l := label{action: model.ExternalRevoke, args: conform.Args{Rule: rest.Pop()}, ops: [2]int32{-1, -1}}
-		x.d.Load(at.state)
-		outs := x.d.Take(model.ExternalRevoke, l.args)
-		if len(outs) == 0 {
-			break
+		state := x.take(&at, model.ExternalRevoke, l.args)
+		if len(state) == 0 {
+			return
 		}
-		r := raw{x.clone(outs), l, x.d.Faults(), n.lives}
 		if rest.Some() {
-			at = &node{state: r.state, done: at.done, lives: at.lives, left: at.left, cost: at.cost + 1, parent: at, label: l}
+			x.canonical(state)
+			at = at.then(state, l)
 			continue
 		}
-		r.label.ops[0], r.faults = int32(i), 0
-		x.put(at, count, &r)
+		l.ops[0] = int32(i)
+		x.see(&at, state, l)
 	}
-	x.d.Load(n.state)
 }

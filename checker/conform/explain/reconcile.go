@@ -1,47 +1,126 @@
 package explain
 
 import (
+	"slices"
+
 	"linearize.example/checker/conform"
 	"linearize.example/checker/conform/engine"
 	"linearize.example/model"
-	"linearize.example/traces"
 )
 
-// trigger is a reconcile that may begin: of a binding that will want its port or nothing.
-type trigger struct {
-	tgb   int
-	wants engine.Atom
+// pick is a reconcile that may begin: of a binding that will want its port or nothing.
+type pick struct {
+	tgb       int
+	wants     engine.Atom
+	replace   bool  // another pod has taken the place of the one there was
+	registers bool  // recorded targets change at its end
+	memory    wants // what is computed then
 }
 
 // reconciles begins every reconcile that is worth trying. Pods come and go just before: nothing but the beginning of a
 // reconcile, and the registration of recorded targets, looks at them, so that they may as well have done so earlier.
-func (x *search) reconciles(n *node, count, p, w int) {
-	for _, t := range x.triggers(n, p) {
-		x.begin(n, count, p, w, t, false)
-		x.d.Load(n.state)
+func (x *search) reconciles(tr *trail, p, w int) {
+	from := len(x.picks)
+	x.collect(tr, p)
+	for i := from; i < len(x.picks); i++ {
+		x.pick(tr, conform.Args{Process: p, Worker: w, TGB: x.picks[i].tgb}, &x.picks[i])
 	}
-	for t := 1; t <= x.world.tgbs; t++ {
-		if _, registered, _ := x.d.PodOf(t); registered != 0 && x.watch.Has(t) && !x.inFlight(p, t) && x.recorded(n, t, true, true) {
-			x.begin(n, count, p, w, trigger{t, conform.Port}, true)
-			x.d.Load(n.state)
+	x.picks = x.picks[:from]
+}
+
+// collect appends the reconciles that are worth trying.
+func (x *search) collect(tr *trail, p int) {
+	x.load(tr.state)
+	n, now := x.world.tgbs, tr.wants[p-1]
+	from := len(x.picks)
+	for t := 1; t <= n; t++ {
+		if x.inFlight(p, t) {
+			continue
+		}
+		watched := x.watch.Has(t)
+		pod, registered, _ := x.d.PodOf(t)
+		for _, v := range [...]engine.Atom{conform.Port, conform.None} {
+			c := pick{tgb: t, wants: v}
+			switch {
+			case !watched:
+			case v == conform.Port:
+				c.registers = registered == 0 || pod != registered
+			default:
+				c.registers = registered != 0
+			}
+			if c.registers && !x.recorded(tr, t, v == conform.Port, registered != 0) {
+				continue
+			}
+			x.offer(from, c, now)
+		}
+		if watched && registered != 0 && pod == registered && x.recorded(tr, t, true, true) {
+			x.offer(from, pick{tgb: t, wants: conform.Port, replace: true, registers: true}, now)
 		}
 	}
 }
 
-// near is how many operations a reconcile and what overlaps with it may take before targets are registered.
+// offer appends a reconcile, once for each way in which what is computed decides what comes next.
+func (x *search) offer(from int, c pick, now wants) {
+	if !x.single && !x.world.design.GroupMutex {
+		x.picks = append(x.picks, c) // decided when the mutex is taken
+		return
+	}
+	for _, memory := range now.settled(x.world.tgbs, c.tgb, c.wants) {
+		c.memory = memory
+		if !x.single || c.registers {
+			x.picks = append(x.picks, c)
+			continue
+		}
+		// Two reconciles that change no recorded targets, and between whose steps nothing comes, differ in nothing but whose
+		// they are, which nobody sees. One of them is enough where its states hold the other's.
+		covered := slices.ContainsFunc(x.picks[from:], func(o pick) bool { return x.covers(&o, &c) })
+		if !covered {
+			x.picks = slices.DeleteFunc(x.picks, func(o pick) bool { return x.covers(&c, &o) })
+			x.picks = append(x.picks, c)
+		}
+	}
+}
+
+// covers says whether all that follows from the second reconcile follows from the first. That a binding has a pod makes a
+// difference only to a process that does not know the group yet.
+func (x *search) covers(a, b *pick) bool {
+	if a.registers || b.registers || !b.memory.in(a.memory) || a.memory.starting() != b.memory.starting() {
+		return false
+	}
+	if a.wants != b.wants && !x.world.tagged && !x.d.MemoryOf(1).Tracked {
+		return false
+	}
+	lo, hi := a.memory.ends(x.world.tgbs)
+	l, h := b.memory.ends(x.world.tgbs)
+	return lo == l && hi == h
+}
+
+// near is how many operations a reconcile, and what overlaps with it, may take before targets are registered: with one worker it
+// takes fewer.
 const near = 24
 
 // recorded says whether the capture still shows a registration, or the opposite, of the binding's targets, near enough to be
-// the end of a reconcile that begins now; at the end of the capture it may be missing.
-func (x *search) recorded(n *node, tgb int, come, gone bool) bool {
-	first := int(n.done.base)
-	for i := first; i < min(first+near, len(x.ops)); i++ {
+// the end of a reconcile that begins now; at the end of the capture it may be missing. A reconcile need not come to its end
+// where processes die or several registers targets, or where a design keeps targets back.
+func (x *search) recorded(tr *trail, tgb int, come, gone bool) bool {
+	env := &x.world.env
+	if env.crashes || env.processes > 1 || come && x.world.design.GateRegister {
+		return true
+	}
+	seen := 0
+	for i := int(tr.n.done.base); i < len(x.ops); i++ {
 		op := &x.ops[i]
-		if (come && op.kind == register || gone && op.kind == deregister) && op.port == x.ports[tgb] && !n.done.has(i) {
+		if tr.n.done.has(i) || op.optional() || op.foreign {
+			continue
+		}
+		if (come && op.kind == register || gone && op.kind == deregister) && op.port == x.ports[tgb] {
 			return true
 		}
+		if seen++; seen >= near*env.workers {
+			return false
+		}
 	}
-	return first+near >= len(x.ops) && n.left <= near/3
+	return true
 }
 
 func (x *search) inFlight(p, t int) bool {
@@ -53,151 +132,23 @@ func (x *search) inFlight(p, t int) bool {
 	return false
 }
 
-// triggers lists the reconciles worth trying in the loaded state. Of reconciles that change nothing that is wanted one is
-// enough, for they differ in nothing that is seen.
-func (x *search) triggers(n *node, p int) []trigger {
-	m := x.d.MemoryOf(p)
-	var out []trigger
-	again := false
-	add := func(t int, v engine.Atom) {
-		changes := m.Computed[t-1] != v
-		if x.watch.Has(t) {
-			_, registered, _ := x.d.PodOf(t)
-			if registers := (registered != 0) != (v == conform.Port); registers && !x.recorded(n, t, v == conform.Port, v == conform.None) {
-				return
-			} else if registers {
-				changes = true
-			}
-		}
-		if changes {
-			out = append(out, trigger{t, v})
-		} else if !again {
-			again = true
-			out = append(out, trigger{t, v})
-		}
-	}
-	lo, hi := x.hull(m.Computed[:])
-	moved := false
-	for t := 1; t <= x.world.tgbs; t++ {
-		if x.inFlight(p, t) {
-			continue
-		}
-		switch inside := lo < t && t < hi; {
-		case x.full || x.watch.Has(t):
-			add(t, conform.Port)
-			add(t, conform.None)
-		case inside || m.Computed[t-1] == conform.Unknown:
-			// What a binding inside of the rule wants matters only once the rule's ends move. It is brought about when the
-			// capture's next rules call for it, one binding after the other.
-			// What bindings without a pod are known to want after a start matters in no other way.
-			turn := false
-			for _, v := range x.lookahead(t, int(n.done.base)) {
-				if m.Computed[t-1] != v && !moved {
-					add(t, v)
-					turn = turn || inside || v == conform.None
-				}
-			}
-			moved = moved || turn
-			if !inside {
-				add(t, conform.Port)
-			}
-		case t == lo || t == hi:
-			add(t, conform.Port)
-			add(t, conform.None)
-		default:
-			add(t, conform.Port)
-			if !again && lo == 0 {
-				add(t, conform.None)
-			}
-		}
-	}
-	return out
-}
-
-// hull returns the ends of the rule that is wanted, 0 and 0 when none is.
-func (x *search) hull(computed []engine.Atom) (lo, hi int) {
-	for t := 1; t <= x.world.tgbs; t++ {
-		if computed[t-1] == conform.Port {
-			if lo == 0 {
-				lo = t
-			}
-			hi = t
-		}
-	}
-	return lo, hi
-}
-
-// lookahead says what the next rules of the capture want of a binding: its port where it is an end of the first rule in which
-// it is not inside, nothing where that rule leaves it out. Of operations that overlap any may be the first.
-func (x *search) lookahead(t, base int) []engine.Atom {
-	if x.hint == nil {
-		x.hint = make([][]int32, x.world.tgbs+1)
-		for t := 1; t <= x.world.tgbs; t++ {
-			next := int32(len(x.ops))
-			x.hint[t] = make([]int32, len(x.ops)+1)
-			x.hint[t][len(x.ops)] = next
-			for i := len(x.ops) - 1; i >= 0; i-- {
-				if op := &x.ops[i]; op.kind == authorize && op.outcome != traces.Failed && len(op.rules) == 1 {
-					if lo, hi := x.binding(op.rules[0].lo), x.binding(op.rules[0].hi); t <= lo || t >= hi {
-						next = int32(i)
-					}
-				}
-				x.hint[t][i] = next
-			}
-		}
-	}
-	var out []engine.Atom
-	until := traces.Forever
-	for i := int(x.hint[t][base]); i < len(x.ops) && x.ops[i].call <= until; i = int(x.hint[t][i+1]) {
-		until = min(until, x.ops[i].ret)
-		v := engine.Atom(conform.None)
-		if lo, hi := x.binding(x.ops[i].rules[0].lo), x.binding(x.ops[i].rules[0].hi); t == lo || t == hi {
-			v = conform.Port
-		}
-		if len(out) == 0 || out[0] != v {
-			out = append(out, v)
-		}
-		if len(out) == 2 {
-			break
-		}
-	}
-	if len(out) == 0 {
-		out = append(out, conform.None)
-	}
-	return out
-}
-
-// begin brings about what makes the controller look at a binding, and has a worker take it up. With replace, its pod is
-// replaced by another.
-func (x *search) begin(n *node, count, p, w int, t trigger, replace bool) {
+// occasion brings about what makes the controller look at a binding, and has a worker take it up. Each state on the way is
+// given to visit; the last is returned, none when the reconcile cannot begin.
+func (x *search) occasion(state []uint64, args conform.Args, wants engine.Atom, replace bool, visit func(model.Action, []uint64)) []uint64 {
 	d := x.d
-	d.Load(n.state)
-	pod, _, _ := d.PodOf(t.tgb)
-	if replace && pod == 0 {
-		return
-	}
-	args := conform.Args{Process: p, Worker: w, TGB: t.tgb}
-	at, cur := n, n.state
-	var chain []*node
+	x.load(state)
+	pod, _, _ := d.PodOf(args.TGB)
 	take := func(a model.Action) bool {
-		d.Load(cur)
+		x.load(state)
 		outs := d.Take(a, args)
 		if len(outs) == 0 {
 			return false
 		}
-		cur = x.clone(outs[:d.Model.Words])
-		cost := at.cost + 1
-		if a == model.Skip || a == model.FireDeferred {
-			cost = at.cost // time passes: likelier than that a pod comes or goes
-		}
-		c := &node{state: cur, done: at.done, lives: at.lives, left: at.left, cost: cost, parent: at,
-			label: label{action: a, args: args, ops: [2]int32{-1, -1}}}
-		chain = append(chain, c)
-		at = c
+		state = x.copy(outs[:x.scratch.words]) // the specification may allow a step in several ways
+		visit(a, state)
 		return true
 	}
-	faults := d.Faults()
-	if t.wants == conform.Port {
+	if wants == conform.Port {
 		if replace {
 			take(model.PodGoes)
 			pod = 0
@@ -208,11 +159,170 @@ func (x *search) begin(n *node, count, p, w int, t trigger, replace bool) {
 	} else if pod != 0 {
 		take(model.PodGoes)
 	}
-	if !take(model.Pick) && !(take(model.Skip) && take(model.FireDeferred) && take(model.Pick)) {
+	if take(model.Pick) || take(model.Skip) && take(model.FireDeferred) && take(model.Pick) {
+		return state
+	}
+	return nil
+}
+
+// pick begins a reconcile.
+func (x *search) pick(tr *trail, args conform.Args, c *pick) {
+	defer x.release(x.scratch.used)
+	l := label{action: model.Pick, args: args, wants: c.wants, replace: c.replace, ops: [2]int32{-1, -1}}
+	state := tr.state
+	early := x.world.design.GroupMutex // what is wanted is computed before the mutex is taken
+	if early {
+		state = x.copy(state)
+		x.compute(state, args.Process, c.memory)
+		l.memory = c.memory
+	}
+	cost := int32(0)
+	state = x.occasion(state, args, c.wants, c.replace, func(a model.Action, _ []uint64) {
+		if a == model.PodComes || a == model.PodGoes {
+			cost++ // that time passes, and a binding is reconciled again, is likelier
+		}
+	})
+	if state == nil {
 		return
 	}
-	last := chain[len(chain)-1]
-	last.label.wants = t.wants
-	d.Canonical(last.state, x.watch, faults)
-	x.insert(count, last)
+	if early {
+		x.compute(state, args.Process, c.memory)
+	}
+	next := tr.then(state, l)
+	next.cost += cost
+	if x.single && !early {
+		x.lockWith(&next, args, c.memory)
+		return
+	}
+	x.proceed(next)
+}
+
+// compute writes what is typical of wants into a state.
+func (x *search) compute(state []uint64, p int, w wants) {
+	v := w.typical(x.world.tgbs)
+	x.d.Compute(state, p, v)
+	if x.loaded == &state[0] {
+		x.d.MemoryOf(p).Computed = v
+	}
+}
+
+// lock takes the mutex, where it is free.
+func (x *search) lock(tr *trail, args conform.Args) {
+	me := x.d.WorkerOf(args.Process, args.Worker)
+	args.TGB = me.Tgb
+	if x.world.design.GroupMutex {
+		x.hidden(tr, model.Lock, args)
+		return
+	}
+	v := engine.Atom(conform.None)
+	if me.Pod != 0 {
+		v = conform.Port
+	}
+	for _, memory := range tr.wants[args.Process-1].settled(x.world.tgbs, args.TGB, v) {
+		x.lockWith(tr, args, memory)
+	}
+}
+
+// lockWith takes the mutex, where what is computed then is known.
+func (x *search) lockWith(tr *trail, args conform.Args, memory wants) {
+	defer x.release(x.scratch.used)
+	if state := x.locked(tr.state, args, memory); state != nil {
+		x.proceed(tr.then(state, label{action: model.Lock, args: args, memory: memory, ops: [2]int32{-1, -1}}))
+	}
+}
+
+func (x *search) locked(state []uint64, args conform.Args, memory wants) []uint64 {
+	state = x.copy(state)
+	x.compute(state, args.Process, memory)
+	x.load(state)
+	outs := x.d.Take(model.Lock, args)
+	if len(outs) == 0 {
+		return nil
+	}
+	outs = x.copy(outs)
+	x.compute(outs, args.Process, memory)
+	return outs
+}
+
+// widen finds the bindings that may be reconciled in a node without any call and without a change but of what they want, and
+// adds what they may want then. Their reconciles may come in any number and order, so that every choice can be had.
+func (x *search) widen(c *node) (l label, ok bool) {
+	d := x.d
+	x.load(c.state)
+	p, w := d.Leader(), 1
+	for ; w <= x.world.env.workers && d.WorkerOf(p, w).Step != conform.AtIdle; w++ {
+	}
+	if w > x.world.env.workers {
+		return l, false
+	}
+	now := c.wants[p-1]
+	all := now
+	lo, hi := now.ends(x.world.tgbs)
+	for t := 1; t <= x.world.tgbs; t++ {
+		if t == lo || t == hi || now.starting() && !now.with(t, mayNone).starting() {
+			continue
+		}
+		for _, v := range [...]engine.Atom{conform.None, conform.Port} {
+			inside := lo < t && t < hi
+			if now.of(t)&may(v) != 0 || v == conform.Port && !inside {
+				continue
+			}
+			if x.idles(c, conform.Args{Process: p, Worker: w, TGB: t}, v) {
+				all = all.with(t, all.of(t)|may(v))
+			}
+		}
+	}
+	return label{args: conform.Args{Process: p, Worker: w}, memory: all, free: true, ops: [2]int32{-1, -1}}, all != now
+}
+
+// idles says whether a reconcile of a binding can go unseen and leave everything else as it was.
+func (x *search) idles(c *node, args conform.Args, v engine.Atom) bool {
+	d := x.d
+	x.load(c.state)
+	if x.inFlight(args.Process, args.TGB) {
+		return false
+	}
+	defer x.release(x.scratch.used)
+	state := x.occasion(c.state, args, v, false, func(model.Action, []uint64) {})
+	if state == nil {
+		return false
+	}
+	state = x.locked(state, args, c.wants[args.Process-1])
+	if state == nil {
+		return false
+	}
+	for _, end := range x.unseen(state, args) {
+		x.load(end)
+		end = x.copy(d.Take(model.Register, args))
+		x.canonical(end)
+		x.compute(end, args.Process, c.wants[args.Process-1])
+		if slices.Equal(end, c.state) {
+			return true
+		}
+	}
+	return false
+}
+
+// unseen returns the states in which a reconcile that has the mutex is about to register targets without having made a call.
+func (x *search) unseen(state []uint64, args conform.Args) (ends [][]uint64) {
+	d := x.d
+	words := x.scratch.words
+	list := state
+	x.load(state)
+	if d.WorkerOf(args.Process, args.Worker).Step == conform.AtFetch {
+		list = x.copy(d.Take(model.ReadCache, args))
+		if len(list) == 0 && !x.describes {
+			list = x.copy(d.Take(model.Describe, args))
+			if x.world.env.failures {
+				list = append(list, d.Take(model.DescribeFails, args)...)
+			}
+		}
+	}
+	for ; len(list) > 0; list = list[words:] {
+		x.load(list[:words])
+		if d.WorkerOf(args.Process, args.Worker).Step == conform.AtUnlock {
+			ends = append(ends, x.copy(d.Take(model.Unlock, args)))
+		}
+	}
+	return ends
 }

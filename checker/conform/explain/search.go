@@ -41,40 +41,37 @@ type label struct {
 	args     conform.Args
 	answer   engine.Set
 	answered bool
-	wants    engine.Atom // of Pick: what the reconcile will want
 	ops      [2]int32    // the operations that the step is, by number, -1 where there is none
+	wants    engine.Atom // of Pick: what the reconcile will want
+	replace  bool        // of Pick: another pod has taken the place of the one there was
+	// memory is what the process may have computed from then on; 0 where the step does not change that.
+	memory wants
+	// free stands for reconciles that leave everything as it was but what is computed: any of them may happen here, or none.
+	free bool
 }
 
 func (l *label) seen() bool { return l.ops[0] >= 0 }
 
-// node is a state of the specification, reached with some operations done. Equal states with the same operations done are
-// one node, with the shortest way to it.
+// node is a set of states of the specification that differ in what was computed alone, reached with some operations done.
 type node struct {
-	state  []uint64
+	state  []uint64 // with what is typical of wants
+	wants  [2]wants
 	done   done
 	lives  [2]uint8 // which caller of the capture each process is, counted from 1; 0: not known yet
+	dead   bool     // another node holds its states
 	left   int32    // operations that are still needed
 	cost   int32
 	parent *node
-	label  label
+	steps  []label // from the parent to this node
+	other  *node   // the next with the same key
 }
 
-// level holds the nodes with the same number of operations done.
+// level holds the nodes with the same number of operations done. Nodes with the same key differ in wants alone.
 type level struct {
 	nodes   map[string]*node
-	classes map[string]*class // of nodes that were reached by a call, unless the search is full
-	buckets [][]*node         // by cost
+	buckets [][]*node // by cost
 	from    int32
 }
-
-// class holds the best of the nodes that differ only in what bindings inside of the wanted rule want.
-type class struct {
-	best *node
-	off  int // how many of these want something else than the next rules call for
-}
-
-// dead is the cost of a node that is not looked at any more.
-const dead = -1
 
 // search looks for one behaviour.
 type search struct {
@@ -84,23 +81,21 @@ type search struct {
 	ports   []int32      // by binding from 1: its port; 0 for one that is never the end of a rule
 	targets []engine.Set // by operation: its rules
 	watch   engine.Set   // bindings whose targets were recorded
-	full    bool         // every reconcile may happen at any time
-	beam    int          // if not 0, how many nodes of a level are looked at, those with the shortest ways
-	hint    [][]int32    // by binding: see lookahead
+	beam    int          // if not 0, how many states of a level are looked at, those with the shortest ways
 	budget  *budget
 
-	// A search that is not full widens where it comes to a stop.
-	narrow    bool
-	kept      map[int][]*node
-	wideUntil int
+	// single says that nothing comes between the steps of a reconcile that are not seen.
+	single bool
 
 	levels   map[int]*level
 	attempts map[attempt]int32
 	found    *node
+	over     string // the bound that was reached
 	gaveUp   string // what was not looked at, for want of room
 	key      []byte
-	raw      []raw
-	arena    []uint64
+	scratch  scratch
+	loaded   *uint64 // the beginning of the state that the driver looks at
+	picks    []pick
 }
 
 // budget bounds a search.
@@ -129,14 +124,6 @@ type attempt struct {
 	result result
 }
 
-// raw is a successor that is not yet put in its place.
-type raw struct {
-	state  []uint64
-	label  label
-	faults int
-	life   [2]uint8
-}
-
 // newSearch lays the subject out for the model: each end of a rule is the port of one binding, and with extra there is one
 // more binding inside.
 func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
@@ -158,6 +145,10 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 	for _, port := range s.watched {
 		x.watch = x.watch.Or(engine.Bit(x.binding(port)))
 	}
+	e := &w.env
+	x.single = e.processes == 1 && e.workers == 1 && !e.external && !e.delayed &&
+		!slices.ContainsFunc(s.ops, func(op operation) bool { return op.foreign })
+	x.scratch.words = m.Words
 	return x, nil
 }
 
@@ -182,75 +173,110 @@ func (x *search) spansOf(set engine.Set) []span {
 	return out
 }
 
-// start inserts the states in which the capture can begin: the controller is idle, and either wants what one of the rules
-// is, or nothing, or has just started.
-func (x *search) start() error {
+// beginning is a set of states in which the capture can begin.
+type beginning struct {
+	rules  engine.Set
+	wants  wants
+	cold   bool // the controller has just started
+	cached bool
+}
+
+// beginnings lists how the capture can begin: the controller is idle, and either wants what one of the rules is, or nothing, or
+// has just started.
+func (x *search) beginnings() []beginning {
+	var out []beginning
+	n := x.world.tgbs
+	for _, list := range x.initial {
+		rules := x.rulesOf(list)
+		add := func(lo, hi int) {
+			var w wants
+			for t := 1; t <= n; t++ {
+				switch {
+				case t == lo || t == hi || lo < t && t < hi && x.watch.Has(t):
+					w = w.with(t, mayPort)
+				case lo < t && t < hi:
+					w = w.with(t, mayPort|mayNone)
+				default:
+					w = w.with(t, mayNone)
+				}
+			}
+			out = append(out, beginning{rules: rules, wants: w})
+			if x.world.design.UseCache {
+				out = append(out, beginning{rules: rules, wants: w, cached: true})
+			}
+		}
+		for _, r := range list {
+			add(x.binding(r.lo), x.binding(r.hi))
+		}
+		if len(list) == 0 {
+			add(0, 0)
+			add(1, n)
+		}
+		out = append(out, beginning{rules: rules, wants: x.fresh(), cold: true})
+	}
+	return out
+}
+
+// fresh is what a process wants after a start: nothing is computed.
+func (x *search) fresh() (w wants) {
+	for t := 1; t <= x.world.tgbs; t++ {
+		w = w.with(t, mayUnknown)
+	}
+	return w
+}
+
+// begin returns a state of a beginning.
+func (x *search) begin(b beginning, computed [engine.FunCap]engine.Atom) ([]uint64, error) {
 	states, err := x.d.Model.Initial()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	first := states[0]
-	n := x.world.tgbs
+	w := make([]uint64, x.d.Model.Words)
+	x.load(states[0])
+	x.d.Begin(w, b.rules, computed[:x.world.tgbs], !b.cold, b.cached)
+	return w, nil
+}
+
+// start inserts the nodes with which the capture can begin.
+func (x *search) start() error {
 	left := int32(0)
 	for i := range x.ops {
 		if !x.ops[i].optional() {
 			left++
 		}
 	}
-	var wanted [][]engine.Atom
-	add := func(lo, hi int, inside, outside engine.Atom) {
-		list := make([]engine.Atom, n)
-		for t := range list {
-			list[t] = outside
-			if lo <= t+1 && t+1 <= hi {
-				list[t] = inside
-			}
+	for _, b := range x.beginnings() {
+		w, err := x.begin(b, x.member(b.wants))
+		if err != nil {
+			return err
 		}
-		if !slices.ContainsFunc(wanted, func(l []engine.Atom) bool { return slices.Equal(l, list) }) {
-			wanted = append(wanted, list)
-		}
-	}
-	for _, list := range x.initial {
-		rules := x.rulesOf(list)
-		wanted = wanted[:0]
-		for _, r := range list {
-			add(x.binding(r.lo), x.binding(r.hi), conform.Port, conform.None)
-		}
-		if len(list) == 0 {
-			add(1, 0, conform.Port, conform.None)
-			add(1, n, conform.Port, conform.None)
-		}
-		add(1, 0, conform.Unknown, conform.Unknown)
-		for _, computed := range wanted {
-			cold := computed[0] == conform.Unknown
-			for _, cached := range []bool{false, true} {
-				if cached && (cold || !x.world.design.UseCache) {
-					continue
-				}
-				w := make([]uint64, len(first))
-				x.d.Load(first)
-				x.d.Begin(w, rules, computed, !cold, cached)
-				x.d.Canonical(w, x.watch, 0)
-				x.insert(0, &node{state: w, left: left, label: label{ops: [2]int32{-1, -1}}})
-			}
-		}
+		x.canonical(w)
+		n := &node{state: w, left: left, wants: [2]wants{b.wants, x.fresh()}}
+		x.tidy(w, &n.wants)
+		x.insert(0, n)
 	}
 	return nil
 }
 
-// insert puts a node into its level, unless there is a shorter way to the same.
+// insert puts a node into its level, unless its states are known with no longer a way to them.
 func (x *search) insert(count int, n *node) {
 	l := x.levels[count]
 	if l == nil {
 		l = &level{nodes: map[string]*node{}, from: n.cost}
 		x.levels[count] = l
 	}
-	key := x.keyOf(n.state, n)
-	if old := l.nodes[string(key)]; old != nil && old.cost != dead && old.cost <= n.cost {
+	key := x.keyOf(n)
+	first := l.nodes[string(key)]
+	if first.holds(n) {
 		return
-	} else if old != nil {
-		old.cost = dead
 	}
+	for old := first; old != nil; old = old.other {
+		old.dead = old.dead || n.cost <= old.cost && old.within(n)
+	}
+	for first != nil && first.dead {
+		first = first.other
+	}
+	n.other = first
 	l.nodes[string(key)] = n
 	at := int(n.cost - l.from)
 	if at < 0 {
@@ -263,10 +289,29 @@ func (x *search) insert(count int, n *node) {
 	l.buckets[at] = append(l.buckets[at], n)
 }
 
-// keyOf tells nodes apart; the result is valid until the next call.
-func (x *search) keyOf(state []uint64, n *node) []byte {
+// within says whether all states of a node are states of another with the same key.
+func (n *node) within(m *node) bool { return n.wants[0].in(m.wants[0]) && n.wants[1].in(m.wants[1]) }
+
+// holds says whether one of the nodes from n on has all states of another.
+func (n *node) holds(m *node) bool {
+	for ; n != nil; n = n.other {
+		if !n.dead && n.cost <= m.cost && m.within(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// known says whether a node that is not yet in its level need not be.
+func (x *search) known(count int, n *node) bool {
+	l := x.levels[count]
+	return l != nil && l.nodes[string(x.keyOf(n))].holds(n)
+}
+
+// keyOf tells nodes apart that differ in more than wants; the result is valid until the next call.
+func (x *search) keyOf(n *node) []byte {
 	x.key = x.key[:0]
-	for _, w := range state {
+	for _, w := range n.state {
 		x.key = binary.LittleEndian.AppendUint64(x.key, w)
 	}
 	x.key = binary.LittleEndian.AppendUint32(x.key, uint32(n.done.base))
@@ -293,8 +338,9 @@ func (s stop) behind(n *node, count int) bool {
 	return s.count < count
 }
 
-// run searches level by level until an explanation is found, nothing is left, or the budget is over.
-func (x *search) run() (best stop, over string) {
+// run searches level by level until an explanation is found, nothing is left, or the budget is over. What lies behind is
+// forgotten, but for the ways to what is looked at.
+func (x *search) run() (best stop) {
 	for count := 0; len(x.levels) > 0; count++ {
 		l := x.levels[count]
 		if l == nil {
@@ -302,29 +348,22 @@ func (x *search) run() (best stop, over string) {
 		}
 		clear(x.attempts)
 		until := x.budget.used + x.beam
-		for i := 0; i < len(l.buckets); i++ {
-			for j := 0; j < len(l.buckets[i]); j++ {
+		for i := 0; i < len(l.buckets) && x.over == "" && (x.beam == 0 || x.budget.used < until); i++ {
+			for j := 0; j < len(l.buckets[i]) && x.over == ""; j++ {
 				n := l.buckets[i][j]
-				if n.cost != l.from+int32(i) {
-					continue // a shorter way was found
+				if n.dead {
+					continue
 				}
 				if best.behind(n, count) {
 					best.at, best.count, best.attempts = n, count, nil
 				}
 				if n.left == 0 {
 					x.found = n
-					return best, ""
+					return best
 				}
-				if over = x.budget.over(); over != "" {
-					break
-				}
-				x.budget.used++
 				x.expand(n, count)
 			}
 			l.buckets[i] = nil
-			if over != "" || x.beam > 0 && x.budget.used >= until {
-				break
-			}
 		}
 		if best.attempts == nil {
 			best.attempts = map[attempt]int32{}
@@ -334,53 +373,12 @@ func (x *search) run() (best stop, over string) {
 				}
 			}
 		}
-		if over != "" {
-			return best, over
+		if x.over != "" {
+			return best
 		}
-		x.keep(l, count)
 		delete(x.levels, count)
-		if x.narrow && count > x.wideUntil {
-			x.full = false
-		}
-		if len(x.levels) == 0 && x.widen(count) {
-			count = max(count-back, 0) - 1
-		}
 	}
-	return best, ""
-}
-
-// back is how many operations a search that came to a stop goes back, to try every reconcile from there.
-const back = 12
-
-// keep remembers the nodes with which a level began, for widen.
-func (x *search) keep(l *level, count int) {
-	if x.full {
-		return
-	}
-	if x.kept == nil {
-		x.narrow, x.kept = true, map[int][]*node{}
-	}
-	x.kept[count] = nil
-	for _, n := range l.nodes {
-		if n.cost != dead && (n.label.seen() || n.parent == nil) {
-			x.kept[count] = append(x.kept[count], n)
-		}
-	}
-	delete(x.kept, count-back-1)
-}
-
-// widen goes back some operations and tries every reconcile until the stop is passed. It reports whether that is worth trying:
-// it is not where it has been done before.
-func (x *search) widen(count int) bool {
-	if !x.narrow || x.full || count <= x.wideUntil || x.beam > 0 {
-		return false
-	}
-	from := max(count-back, 0)
-	for _, n := range x.kept[from] {
-		x.insert(from, n)
-	}
-	x.full, x.wideUntil = true, count+1
-	return true
+	return best
 }
 
 // enabled lists the operations that can come next.
@@ -420,86 +418,4 @@ func (x *search) finish(d done, ops ...int32) done {
 		d = d.with(int(d.base))
 	}
 	return d
-}
-
-// place makes nodes of the collected successors.
-func (x *search) place(n *node, count int) {
-	for i := range x.raw {
-		r := &x.raw[i]
-		x.put(n, count, r)
-	}
-	x.raw = x.raw[:0]
-}
-
-func (x *search) put(parent *node, count int, r *raw) {
-	x.d.Canonical(r.state, x.watch, r.faults)
-	c := &node{state: r.state, done: parent.done, lives: r.life, left: parent.left, cost: parent.cost + 1, parent: parent,
-		label: r.label}
-	if r.label.seen() {
-		c.done = x.finish(c.done, r.label.ops[:]...)
-		for _, i := range r.label.ops {
-			if i >= 0 {
-				count++
-				if !x.ops[i].optional() {
-					c.left--
-				}
-			}
-		}
-	}
-	if !x.full && r.label.seen() && x.worse(count, c) {
-		return
-	}
-	x.insert(count, c)
-}
-
-// worse says whether another node of the same class is known that is nearer to what the next rules call for; if not, the node
-// is the best of its class from now on. Which one is kept is a guess; a full search keeps all.
-func (x *search) worse(count int, n *node) bool {
-	l := x.levels[count]
-	if l == nil {
-		l = &level{nodes: map[string]*node{}, from: n.cost}
-		x.levels[count] = l
-	}
-	if l.classes == nil {
-		l.classes = map[string]*class{}
-	}
-	x.d.Load(n.state)
-	masked := slices.Clone(n.state)
-	off := 0
-	for p := 1; p <= x.world.env.processes; p++ {
-		computed := x.d.MemoryOf(p).Computed
-		lo, hi := x.hull(computed[:])
-		for t := lo + 1; t < hi; t++ {
-			if v := computed[t-1]; v != conform.Unknown {
-				if !slices.Contains(x.lookahead(t, int(n.done.base)), v) {
-					off++
-				}
-				computed[t-1] = conform.None
-			}
-		}
-		x.d.Compute(masked, p, computed)
-	}
-	key := string(x.keyOf(masked, n))
-	c := l.classes[key]
-	switch {
-	case c == nil:
-		l.classes[key] = &class{n, off}
-		return false
-	case c.off < off || c.off == off && c.best.cost <= n.cost:
-		return true
-	}
-	c.best.cost = dead
-	c.best, c.off = n, off
-	return false
-}
-
-// clone copies a packed state into memory of its own.
-func (x *search) clone(w []uint64) []uint64 {
-	if len(x.arena) < len(w) {
-		x.arena = make([]uint64, 256*len(w))
-	}
-	out := x.arena[:len(w):len(w)]
-	x.arena = x.arena[len(w):]
-	copy(out, w)
-	return out
 }

@@ -27,12 +27,11 @@ type teller struct {
 }
 
 // tell writes the shortest explanation into the result.
-func (x *search) tell(r *Result) {
-	var path []*node
-	for n := x.found; n != nil; n = n.parent {
-		path = append(path, n)
+func (x *search) tell(r *Result) error {
+	path, err := x.replay()
+	if err != nil {
+		return err
 	}
-	slices.Reverse(path)
 	t := &teller{search: x, r: r, picked: map[[2]int]string{}}
 	for i := 1; i < len(path); i++ {
 		if !path[i].label.seen() {
@@ -41,6 +40,7 @@ func (x *search) tell(r *Result) {
 		t.step(path, i)
 	}
 	r.Done = len(x.ops)
+	return nil
 }
 
 func (t *teller) infer(format string, args ...any) {
@@ -71,8 +71,8 @@ func (t *teller) port(tgb int) string {
 	return fmt.Sprintf("a port between %d and %d", t.ports[tgb-1], t.ports[tgb+1])
 }
 
-func (t *teller) step(path []*node, i int) {
-	n, l := path[i], &path[i].label
+func (t *teller) step(path []moment, i int) {
+	n, l := &path[i], &path[i].label
 	p, w := l.args.Process, l.args.Worker
 	t.d.Load(path[i-1].state)
 	before := t.d.Rules()
@@ -213,7 +213,7 @@ func (t *teller) occasion(l *label, computed engine.Atom) string {
 }
 
 // next is when the next thing was seen, previous when the last one was.
-func (t *teller) next(path []*node, i int) string {
+func (t *teller) next(path []moment, i int) string {
 	for j := i + 1; j < len(path); j++ {
 		if o := path[j].label.ops[0]; o >= 0 {
 			return t.ops[o].at
@@ -222,7 +222,7 @@ func (t *teller) next(path []*node, i int) string {
 	return "the end"
 }
 
-func (t *teller) previous(path []*node, i int) string {
+func (t *teller) previous(path []moment, i int) string {
 	for j := i - 1; j > 0; j-- {
 		if o := path[j].label.ops[0]; o >= 0 {
 			return t.ops[o].at
@@ -231,7 +231,7 @@ func (t *teller) previous(path []*node, i int) string {
 	return "the start"
 }
 
-func (t *teller) look(path []*node, i int) string {
+func (t *teller) look(path []moment, i int) string {
 	if l := &path[i].label; l.seen() {
 		return "the describe at " + t.ops[l.ops[0]].at
 	}

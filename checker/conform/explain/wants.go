@@ -35,7 +35,9 @@ func may(v engine.Atom) wants {
 }
 
 // of returns what a binding, counted from 1, may want.
-func (w wants) of(t int) wants { return w >> (bitsPerBinding * (t - 1)) & (mayUnknown | mayNone | mayPort) }
+func (w wants) of(t int) wants {
+	return w >> (bitsPerBinding * (t - 1)) & (mayUnknown | mayNone | mayPort)
+}
 
 // with sets what a binding may want.
 func (w wants) with(t int, v wants) wants {
