@@ -146,3 +146,10 @@ func (e *endpoint) ports(t testing.TB, group string) []string {
 	}
 	return ports
 }
+
+// contextDone is a context that is done.
+func contextDone() (context.Context, context.CancelFunc) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	return gone, cancel
+}

@@ -83,7 +83,7 @@ func one(complete func(op *traces.Operation, p *params, answer *element) bool) f
 func named(op *traces.Operation, p *params, answer *element) bool {
 	op.Group = p.text("GroupId")
 	for _, set := range []string{"securityGroupRuleSet", "revokedSecurityGroupRuleSet"} {
-		for _, item := range answer.items(set) {
+		for item := range answer.items(set) {
 			if op.Group == "" {
 				op.Group = item.text("groupId")
 			}
@@ -127,7 +127,7 @@ func revoked(op *traces.Operation, p *params, answer *element) bool {
 	clear = permissions(op, p) && clear
 	op.RuleIDs = p.texts("SecurityGroupRuleId")
 	op.Revoked = identified(answer, "revokedSecurityGroupRuleSet")
-	for _, item := range answer.items("unknownIpPermissionSet") {
+	for item := range answer.items("unknownIpPermissionSet") {
 		op.Unknown = append(op.Unknown, shown(item)...)
 	}
 	return clear && len(op.Permissions)+len(op.RuleIDs) > 0
@@ -187,11 +187,11 @@ func shownGroups(base traces.Operation, p *params, answer *element) []traces.Ope
 		return asking(base, append(p.texts("GroupId"), p.filter("group-id")...))
 	}
 	var ops []traces.Operation
-	for _, item := range answer.items("securityGroupInfo") {
+	for item := range answer.items("securityGroupInfo") {
 		op := base
 		op.Group = item.text("groupId")
 		op.View = []traces.Permission{}
-		for _, permission := range item.items("ipPermissions") {
+		for permission := range item.items("ipPermissions") {
 			op.View = append(op.View, shown(permission)...)
 		}
 		if op.Group != "" {
@@ -216,7 +216,7 @@ func shownRules(base traces.Operation, p *params, answer *element) []traces.Oper
 		ops[i].View = []traces.Permission{}
 		byGroup[ops[i].Group] = &ops[i]
 	}
-	for _, item := range answer.items("securityGroupRuleSet") {
+	for item := range answer.items("securityGroupRuleSet") {
 		op := byGroup[item.text("groupId")]
 		if op == nil || item.text("isEgress") == "true" {
 			continue
@@ -263,7 +263,7 @@ func shown(e *element) []traces.Permission {
 	for _, list := range []struct{ name, source string }{
 		{"groups", "groupId"}, {"ipRanges", "cidrIp"}, {"ipv6Ranges", "cidrIpv6"}, {"prefixListIds", "prefixListId"},
 	} {
-		for _, item := range e.items(list.name) {
+		for item := range e.items(list.name) {
 			source := item.text(list.source)
 			if source == "" {
 				source = item.text("groupName")
@@ -279,7 +279,7 @@ func shown(e *element) []traces.Permission {
 // identified reads the ingress rules with ids of an answer.
 func identified(answer *element, set string) []traces.IdentifiedPermission {
 	var rules []traces.IdentifiedPermission
-	for _, item := range answer.items(set) {
+	for item := range answer.items(set) {
 		if item.text("isEgress") == "true" {
 			continue
 		}

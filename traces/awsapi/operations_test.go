@@ -102,16 +102,16 @@ func TestOperations(t *testing.T) {
 		{"a describe of two groups without an answer", call("DescribeSecurityGroups", "GroupId.1=sg-1&GroupId.2=sg-2&GroupId.3=sg-1"), nil,
 			[]traces.Operation{op(traces.DescribeSecurityGroups, "sg-1", traces.Pending, ""), op(traces.DescribeSecurityGroups, "sg-2", traces.Pending, "")}},
 		{"a describe by a pattern without an answer", call("DescribeSecurityGroups", "Filter.1.Name=group-id&Filter.1.Value.1=sg-*"), nil, nil},
-		{"a describe that shows two groups", call("DescribeSecurityGroups", "Filter.1.Name=vpc-id&Filter.1.Value.1=vpc-1"), answer("<R><securityGroupInfo>"+
-			"<item><groupId>sg-1</groupId><ipPermissions><item><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><groups><item><userId>1</userId><groupId>sg-2</groupId></item></groups><ipRanges/></item></ipPermissions><ipPermissionsEgress><item><ipProtocol>-1</ipProtocol></item></ipPermissionsEgress></item>"+
+		{"a describe that shows two groups", call("DescribeSecurityGroups", "Filter.1.Name=vpc-id&Filter.1.Value.1=vpc-1"), answer("<R><securityGroupInfo>" +
+			"<item><groupId>sg-1</groupId><ipPermissions><item><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><groups><item><userId>1</userId><groupId>sg-2</groupId></item></groups><ipRanges/></item></ipPermissions><ipPermissionsEgress><item><ipProtocol>-1</ipProtocol></item></ipPermissionsEgress></item>" +
 			"<item><groupId>sg-2</groupId><ipPermissions/></item></securityGroupInfo></R>"), []traces.Operation{
 			with(op(traces.DescribeSecurityGroups, "sg-1", traces.Succeeded, ""), func(op *traces.Operation) { op.View = asked }),
 			with(op(traces.DescribeSecurityGroups, "sg-2", traces.Succeeded, ""), func(op *traces.Operation) { op.View = []traces.Permission{} }),
 		}},
 		{"a describe that cannot be read", call("DescribeSecurityGroups", "GroupId.1=sg-1"), answer("<R><securityGroupInfo>"),
 			[]traces.Operation{op(traces.DescribeSecurityGroups, "sg-1", traces.Succeeded, "")}},
-		{"a describe of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<R><securityGroupRuleSet>"+
-			"<item><securityGroupRuleId>sgr-1</securityGroupRuleId><groupId>sg-1</groupId><isEgress>false</isEgress><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><referencedGroupInfo><groupId>sg-2</groupId></referencedGroupInfo></item>"+
+		{"a describe of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<R><securityGroupRuleSet>" +
+			"<item><securityGroupRuleId>sgr-1</securityGroupRuleId><groupId>sg-1</groupId><isEgress>false</isEgress><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><referencedGroupInfo><groupId>sg-2</groupId></referencedGroupInfo></item>" +
 			"<item><securityGroupRuleId>sgr-2</securityGroupRuleId><groupId>sg-1</groupId><isEgress>true</isEgress><ipProtocol>-1</ipProtocol><cidrIpv4>0.0.0.0/0</cidrIpv4></item></securityGroupRuleSet></R>"),
 			[]traces.Operation{with(op(traces.DescribeSecurityGroupRules, "sg-1", traces.Succeeded, ""), func(op *traces.Operation) { op.View = asked })}},
 		{"a page of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<R><securityGroupRuleSet/><nextToken>x</nextToken></R>"),

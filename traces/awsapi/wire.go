@@ -3,7 +3,6 @@ package awsapi
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -305,5 +304,3 @@ func (a *Answer) WithRequestID(service, id string) *Answer {
 	b.identify(service, id)
 	return &b
 }
-
-var errDepth = errors.New("the XML document is nested too deeply")
