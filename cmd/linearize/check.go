@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ import (
 	"linearize.example/checker/report"
 	"linearize.example/traces"
 	"linearize.example/traces/capture"
-	"linearize.example/traces/snapshot"
 )
 
 // formats are the report formats and how each is written.
@@ -49,14 +47,10 @@ func formatNames() string {
 
 type checkFlags struct {
 	opt        checker.Options
+	given      given
 	format     string
 	output     string
-	managed    string
 	need       string
-	initial    []string
-	bindings   []string
-	since      string
-	until      string
 	expansion  int64
 	nonvacuous bool
 	minimize   string
@@ -83,14 +77,10 @@ compression are detected by content.`,
 	flags.StringVarP(&f.output, "output", "o", "", "write the report to this file instead of standard output")
 	flags.DurationVar(&f.opt.RepairBound, "repair-bound", f.opt.RepairBound, "time within which missing rules have to be back")
 	flags.StringArrayVar(&f.opt.Groups, "sg", nil, "judge this security group; repeatable (default: all with managed rules)")
-	flags.StringVar(&f.managed, "managed", "", "regular expression that descriptions of managed rules match\n(default: the controller's own label)")
-	flags.StringArrayVar(&f.initial, "initial", nil, "the rules before the capture: JSON of aws ec2 describe-security-group-rules\nor describe-security-groups; repeatable")
-	flags.StringArrayVar(&f.bindings, "bindings", nil, "JSON or YAML of kubectl get targetgroupbindings -A; repeatable")
+	f.given.add(flags)
 	flags.StringVar(&f.need, "need", "assumed", "what counts as needed without proof: assumed|proven")
 	flags.BoolVar(&f.opt.Contract, "contract", false, "let the release's order of authorize and revoke in one reconcile decide\nwhere nothing else does")
 	flags.DurationVar(&f.opt.ClockSkew, "clock-skew", f.opt.ClockSkew, "how far clocks may be apart")
-	flags.StringVar(&f.since, "since", "", "ignore what was over before this time (RFC 3339)")
-	flags.StringVar(&f.until, "until", "", "ignore what began after this time (RFC 3339)")
 	flags.DurationVar(&f.opt.Timeout, "timeout", 0, "give up after this time, with verdicts unknown (default: no limit)")
 	flags.DurationVar(&f.opt.MinWindow, "min-window", 0, "do not list shorter windows; they count all the same")
 	flags.DurationVar(&f.opt.Settle, "settle", f.opt.Settle, "how long after the last change a leftover rule counts against tight")
@@ -159,32 +149,17 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 
 // parse reads the flags that are more than plain values.
 func (f *checkFlags) parse() error {
-	if f.managed != "" {
-		re, err := regexp.Compile(f.managed)
-		if err != nil {
-			return usage("--managed: %v", err)
-		}
-		f.opt.Managed = re
+	if err := f.given.parse(); err != nil {
+		return err
 	}
+	f.opt.Managed, f.opt.Since, f.opt.Until = f.given.pattern, f.given.from, f.given.to
+	f.opt.Initial, f.opt.Bindings, f.opt.HasBindings = f.given.snapshots, f.given.tgbs, len(f.given.bindings) > 0
 	switch f.need {
 	case "assumed":
 	case "proven":
 		f.opt.Need = property.Proven
 	default:
 		return usage("--need %q is neither assumed nor proven", f.need)
-	}
-	for _, t := range []struct {
-		flag, value string
-		to          *traces.Instant
-	}{{"since", f.since, &f.opt.Since}, {"until", f.until, &f.opt.Until}} {
-		if t.value == "" {
-			continue
-		}
-		at, err := time.Parse(time.RFC3339Nano, t.value)
-		if err != nil {
-			return usage("--%s %q is no RFC 3339 time, such as 2026-08-28T09:55:00Z", t.flag, t.value)
-		}
-		*t.to = traces.At(at)
 	}
 	for _, d := range []struct {
 		flag  string
@@ -194,9 +169,6 @@ func (f *checkFlags) parse() error {
 			return usage("--%s %s is negative", d.flag, d.value)
 		}
 	}
-	if f.since != "" && f.until != "" && f.opt.Until < f.opt.Since {
-		return usage("--until %s is before --since %s", f.until, f.since)
-	}
 	for _, n := range []struct {
 		flag  string
 		value int64
@@ -204,30 +176,6 @@ func (f *checkFlags) parse() error {
 		if n.value < 0 {
 			return usage("--%s %d is negative", n.flag, n.value)
 		}
-	}
-	for _, path := range f.initial {
-		file, err := os.Open(path)
-		if err != nil {
-			return usage("--initial: %v", err)
-		}
-		snapshots, err := snapshot.ReadSnapshots(file)
-		file.Close()
-		if err != nil {
-			return usage("--initial %s: %v", path, err)
-		}
-		f.opt.Initial = append(f.opt.Initial, snapshots...)
-	}
-	for _, path := range f.bindings {
-		file, err := os.Open(path)
-		if err != nil {
-			return usage("--bindings: %v", err)
-		}
-		bindings, err := snapshot.ReadBindings(file)
-		file.Close()
-		if err != nil {
-			return usage("--bindings %s: %v", path, err)
-		}
-		f.opt.Bindings, f.opt.HasBindings = append(f.opt.Bindings, bindings...), true
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type explainFlags struct {
 	designs, environments, groups []string
 	expect, format                string
 	skew                          time.Duration
+	given                         given
 	opt                           explain.Options
 }
 
@@ -47,6 +49,7 @@ Exit status: 0 some design explains the capture, or the one named by --expect do
 	flags.StringVar(&f.expect, "expect", "", "exit with 0 if this design explains the capture, with 1 if it does not")
 	flags.StringVar(&f.format, "format", "text", "format of the report: text|json")
 	flags.StringArrayVar(&f.groups, "sg", nil, "explain this security group; repeatable (default: all with managed rules)")
+	f.given.add(flags)
 	flags.DurationVar(&f.skew, "clock-skew", time.Second, "how far clocks may be apart")
 	flags.IntVar(&f.opt.States, "max-states", 0, "states for one design in one environment before its verdict is unknown\n(default 400000, and 2000 more for each operation)")
 	flags.DurationVar(&f.opt.Timeout, "timeout", 0, "time for one design in one environment before its verdict is unknown\n(default: no limit)")
@@ -69,15 +72,17 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.given.parse(); err != nil {
+		return err
+	}
 	c, err := readCapture(cmd, args, capture.Options{Skew: f.skew})
 	if err != nil {
 		return err
 	}
-	h := traces.Merge(c.History, f.skew)
-	h.Operations = traces.ResolveRuleIDs(h.Operations, c.Snapshots)
+	h, sel := f.selection(c)
 	report := &explain.Report{Schema: explain.Schema, Subjects: []explain.SubjectReport{}}
 	note := newProgress(cmd.ErrOrStderr())
-	for _, s := range explain.Subjects(h, c.Snapshots, f.groups, nil) {
+	for _, s := range explain.Subjects(h, sel) {
 		results, err := explain.Judge(cmd.Context(), s, designs, envs, f.opt, func(what string) { note.show("%s", what) })
 		if err != nil {
 			note.clear()
@@ -99,6 +104,22 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 		return &exitError{status: exitViolated}
 	}
 	return &exitError{status: exitUndecided}
+}
+
+// selection merges the capture, cuts it to the time asked for, and says what is known besides.
+func (f *explainFlags) selection(c *capture.Capture) (*traces.History, explain.Selection) {
+	g := &f.given
+	sel := explain.Selection{
+		Groups: f.groups, Initial: append(slices.Clone(g.snapshots), c.Snapshots...),
+		Bindings: append(slices.Clone(g.tgbs), c.Bindings...), HasBindings: len(g.bindings)+len(c.Bindings) > 0,
+	}
+	if g.pattern != nil {
+		sel.Managed = g.pattern.MatchString
+	}
+	h := traces.Merge(c.History, f.skew)
+	h.Operations = traces.Within(traces.ResolveRuleIDs(h.Operations, sel.Initial), g.from, g.to)
+	h.Observations = slices.DeleteFunc(h.Observations, func(ob traces.Observation) bool { return ob.Latest < g.from || ob.Earliest > g.to })
+	return h, sel
 }
 
 // choose resolves the names of designs and environments. Designs that are proposals with a part taken away are tried only

@@ -29,7 +29,7 @@ func read(t *testing.T, name string) (*traces.History, *Subject) {
 
 func subject(t *testing.T, h *traces.History) *Subject {
 	t.Helper()
-	list := Subjects(h, nil, nil, nil)
+	list := Subjects(h, Selection{})
 	if len(list) != 1 {
 		t.Fatalf("%d subjects", len(list))
 	}

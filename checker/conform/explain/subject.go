@@ -69,17 +69,30 @@ func (s *Subject) Operations() int { return len(s.ops) }
 
 type key struct{ protocol, source string }
 
+// Selection says what of a capture is explained, and what is known besides. Zero values select everything and know nothing.
+type Selection struct {
+	// Groups restricts it to some groups.
+	Groups []string
+	// Managed says which descriptions are those of managed rules; nil means the controller's own label.
+	Managed func(string) bool
+	// Initial are the rules at the start; of several for one group the first counts.
+	Initial []traces.Snapshot
+	// Bindings are the TGBs, and HasBindings tells none from not known.
+	Bindings    []traces.Binding
+	HasBindings bool
+}
+
 // Subjects prepares the operations of a merged history with resolved rule ids for each group with managed rules, and for
-// each protocol and source of these. Groups restricts it to some groups; snapshots give rules at the start.
-func Subjects(h *traces.History, snapshots []traces.Snapshot, groups []string, managed func(string) bool) []*Subject {
-	if managed == nil {
-		managed = property.Managed
+// each protocol and source of these.
+func Subjects(h *traces.History, sel Selection) []*Subject {
+	if sel.Managed == nil {
+		sel.Managed = property.Managed
 	}
 	keys := map[string][]key{}
 	see := func(group string, list []traces.Permission) {
 		for _, p := range list {
 			k := key{p.Protocol, p.Source}
-			if managed(p.Description) && !slices.Contains(keys[group], k) {
+			if sel.Managed(p.Description) && !slices.Contains(keys[group], k) {
 				keys[group] = append(keys[group], k)
 			}
 		}
@@ -91,11 +104,11 @@ func Subjects(h *traces.History, snapshots []traces.Snapshot, groups []string, m
 	}
 	var out []*Subject
 	for group, list := range keys {
-		if group == "" || len(groups) > 0 && !slices.Contains(groups, group) {
+		if group == "" || len(sel.Groups) > 0 && !slices.Contains(sel.Groups, group) {
 			continue
 		}
 		for _, k := range list {
-			out = append(out, newSubject(h, group, k, len(list) > 1, snapshots, managed))
+			out = append(out, newSubject(h, group, k, len(list) > 1, &sel))
 		}
 	}
 	slices.SortFunc(out, func(a, b *Subject) int {
@@ -104,13 +117,13 @@ func Subjects(h *traces.History, snapshots []traces.Snapshot, groups []string, m
 	return out
 }
 
-func newSubject(history *traces.History, group string, k key, several bool, snapshots []traces.Snapshot, managed func(string) bool) *Subject {
+func newSubject(history *traces.History, group string, k key, several bool, sel *Selection) *Subject {
 	h := history
 	s := &Subject{Group: group, Protocol: k.protocol, Source: k.source}
 	spans := func(list []traces.Permission) (mine []span, others bool) {
 		for _, p := range list {
 			switch {
-			case !managed(p.Description):
+			case !sel.Managed(p.Description):
 			case p.Protocol == k.protocol && p.Source == k.source:
 				mine = append(mine, span{p.FromPort, p.ToPort})
 			default:
@@ -169,18 +182,18 @@ func newSubject(history *traces.History, group string, k key, several bool, snap
 				continue
 			}
 			op.kind = authorize
-			perms := h.Permissions
+			var others bool
+			op.rules, others = spans(h.Permissions)
 			if h.Op == traces.RevokeSecurityGroupIngress {
 				op.kind = revoke
-				perms = slices.Clone(perms)
-				for j, p := range perms {
-					if p.Protocol == k.protocol && p.Source == k.source && known[span{p.FromPort, p.ToPort}] && p.Description == "" {
-						perms[j].Description = managedLabel
+				for _, p := range h.Permissions {
+					r := span{p.FromPort, p.ToPort}
+					if p.Protocol == k.protocol && p.Source == k.source && p.Description == "" && known[r] && !slices.Contains(op.rules, r) {
+						op.rules = append(op.rules, r)
 					}
 				}
+				slices.SortFunc(op.rules, compareSpans)
 			}
-			var others bool
-			op.rules, others = spans(perms)
 			if len(op.rules) == 0 {
 				continue
 			}
@@ -238,7 +251,7 @@ func newSubject(history *traces.History, group string, k key, several bool, snap
 	if unread > 0 && !s.describes {
 		s.note("%d describes were recorded without their answers, and are not used", unread)
 	}
-	s.begin(group, k, snapshots, managed)
+	s.begin(group, k, sel)
 	if len(s.ports) == 0 {
 		s.cannot("no rule has ports")
 	}
@@ -276,8 +289,6 @@ func (s *Subject) live() {
 		s.lives[n][1] = i
 	}
 }
-
-const managedLabel = "elbv2.k8s.aws/targetGroupBinding=shared"
 
 // withoutDescribes drops describes of which no answer is known at all, as failed ones alone.
 func withoutDescribes(ops []operation, kept map[int]int) []operation {
@@ -341,14 +352,14 @@ func compareSpans(a, b span) int {
 }
 
 // begin finds what the group's rules can have been at the start: what a snapshot says, else what the first calls prove.
-func (s *Subject) begin(group string, k key, snapshots []traces.Snapshot, managed func(string) bool) {
-	for _, snap := range snapshots {
+func (s *Subject) begin(group string, k key, sel *Selection) {
+	for _, snap := range sel.Initial {
 		if snap.Group != group {
 			continue
 		}
 		var rules []span
 		for _, r := range snap.Rules {
-			if managed(r.Description) && r.Protocol == k.protocol && r.Source == k.source {
+			if sel.Managed(r.Description) && r.Protocol == k.protocol && r.Source == k.source {
 				rules = append(rules, span{r.FromPort, r.ToPort})
 				s.ports = append(s.ports, r.FromPort, r.ToPort)
 			}
