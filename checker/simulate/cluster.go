@@ -148,17 +148,6 @@ func (c *cluster) watch(ctx context.Context, tell func(binding, what string)) {
 	c.watchers = append(c.watchers, watcher{ctx, tell})
 }
 
-// live returns the addresses of a binding's pods and their port.
-func (c *cluster) live(name string) (addresses []string, port int32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b := c.find(name)
-	for _, e := range b.Endpoints {
-		addresses = append(addresses, e.Address)
-	}
-	return addresses, b.port
-}
-
 // Bindings lists the names of all bindings.
 func (c *cluster) Bindings(ctx context.Context) ([]string, error) {
 	c.mu.Lock()

@@ -15,6 +15,9 @@ type Truth struct {
 	// Empty are the windows without a managed rule while a live, registered target was there; Uncovered those in which the port
 	// of such a target was inside no rule.
 	Empty, Uncovered []Window
+	// EmptyToCalls and UncoveredToCalls are the same for targets that were registered, live or not: who sees nothing but calls
+	// does not know that a pod is gone until its target is deregistered.
+	EmptyToCalls, UncoveredToCalls []Window
 	// Leftover are the managed rules at the end that nobody needs; Settled is the time since the last change of needs or rules.
 	Leftover []traces.Rule
 	Settled  time.Duration
@@ -40,12 +43,13 @@ type need struct {
 type sample struct {
 	at     time.Time
 	needs  []need // of live, registered targets
+	called []need // of registered targets, live or not
 	wanted []need // of live pods, registered or not
 }
 
 // truthOf joins what happened to the rules with what was needed.
 func truthOf(changes []awsapi.Change, samples []sample, end time.Time) Truth {
-	var o observer
+	var o, toCalls observer
 	var rules []traces.IdentifiedPermission
 	var now sample
 	for len(changes) > 0 || len(samples) > 0 {
@@ -66,8 +70,12 @@ func truthOf(changes []awsapi.Change, samples []sample, end time.Time) Truth {
 			now = samples[0]
 		}
 		o.look(at, rules, now.needs)
+		toCalls.look(at, rules, now.called)
 	}
-	return o.finish(end, rules, now.wanted)
+	t := o.finish(end, rules, now.wanted)
+	dead := toCalls.finish(end, rules, now.wanted)
+	t.EmptyToCalls, t.UncoveredToCalls = dead.Empty, dead.Uncovered
+	return t
 }
 
 // observer keeps the windows.

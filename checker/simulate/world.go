@@ -150,17 +150,21 @@ func (e *endpoint) follow(c *awsapi.Call, a *awsapi.Answer) {
 func (e *endpoint) look() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var needs, wanted []need
+	now := sample{at: e.run.clock.Now()}
 	for _, b := range e.run.cluster.bindings {
 		n := need{b.Sources[0].Protocol, b.port, b.Sources[0].GroupID}
 		if len(b.Endpoints) > 0 {
-			wanted = append(wanted, n)
+			now.wanted = append(now.wanted, n)
 		}
-		if slices.ContainsFunc(e.registered[targetGroup(b.Name)], func(address string) bool { return b.has(address) }) {
-			needs = append(needs, n)
+		registered := e.registered[targetGroup(b.Name)]
+		if len(registered) > 0 {
+			now.called = append(now.called, n)
+		}
+		if slices.ContainsFunc(registered, b.has) {
+			now.needs = append(now.needs, n)
 		}
 	}
-	e.samples = append(e.samples, sample{e.run.clock.Now(), needs, wanted})
+	e.samples = append(e.samples, now)
 }
 
 // truth tells what was so until the end.
