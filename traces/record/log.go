@@ -52,7 +52,8 @@ type Log struct {
 	now     func() time.Time
 
 	mu      sync.Mutex
-	changed *sync.Cond // written, synced, writing, syncing or err has changed
+	wrote   *sync.Cond // written, writing or err has changed
+	flushed *sync.Cond // synced, syncing or err has changed
 	queue   []byte     // whole lines
 	spare   []byte     // the room of the last queue
 	seq     int64      // of the last operation
@@ -100,7 +101,7 @@ func newLog(o Options) *Log {
 			l.options.Clock = "one host, nanoseconds, UTC"
 		}
 	}
-	l.changed = sync.NewCond(&l.mu)
+	l.wrote, l.flushed = sync.NewCond(&l.mu), sync.NewCond(&l.mu)
 	return l
 }
 
@@ -288,7 +289,11 @@ func (l *Log) Close() error {
 		err = l.awaitSynced(l.queued)
 	}
 	for l.writing || l.syncing {
-		l.changed.Wait()
+		if l.writing {
+			l.wrote.Wait()
+		} else {
+			l.flushed.Wait()
+		}
 	}
 	if e := l.out.close(); err == nil && e != nil {
 		err = fmt.Errorf("record: %s: %w", l.out.name(), e)
@@ -326,7 +331,7 @@ func (l *Log) enqueued() error {
 func (l *Log) awaitWritten(position int64) error {
 	for l.written < position && l.err == nil {
 		if l.writing {
-			l.changed.Wait()
+			l.wrote.Wait()
 			continue
 		}
 		l.writing = true
@@ -345,7 +350,7 @@ func (l *Log) awaitSynced(position int64) error {
 	}
 	for l.synced < position && l.err == nil {
 		if l.syncing {
-			l.changed.Wait()
+			l.flushed.Wait()
 			continue
 		}
 		l.syncing = true
@@ -360,7 +365,7 @@ func (l *Log) awaitSynced(position int64) error {
 			// What an fsync that failed has left on disk, nobody knows; to ask again would say that all is well.
 			l.fail(err)
 		}
-		l.changed.Broadcast()
+		l.flushed.Broadcast()
 	}
 	if l.synced >= position {
 		return nil
@@ -372,7 +377,7 @@ func (l *Log) awaitSynced(position int64) error {
 func (l *Log) write() {
 	if l.out.full() {
 		for l.syncing {
-			l.changed.Wait()
+			l.flushed.Wait()
 		}
 		l.syncing = true
 		written, next := l.written, l.seq+1
@@ -385,6 +390,7 @@ func (l *Log) write() {
 		} else {
 			l.fail(err)
 		}
+		l.flushed.Broadcast()
 	}
 	lines := l.queue
 	l.queue = l.spare[:0]
@@ -401,7 +407,7 @@ func (l *Log) write() {
 	} else {
 		l.fail(err)
 	}
-	l.changed.Broadcast()
+	l.wrote.Broadcast()
 }
 
 // fail ends the recording. The mutex is held.
@@ -409,4 +415,6 @@ func (l *Log) fail(err error) {
 	if l.err == nil {
 		l.err = fmt.Errorf("record: %s: %w; nothing more is recorded: make room or repair the disk, and start the recording anew", l.out.name(), err)
 	}
+	l.flushed.Broadcast()
+	l.wrote.Broadcast()
 }
