@@ -22,6 +22,7 @@ func TestCLI(t *testing.T) {
 		t.Log("there is no AWS CLI here; the SDK's clients alone were tried")
 		return
 	}
+	t.Parallel() // each run of it takes a while to start
 	e := serve(t, twoGroups+targetGroups2, nil)
 	run := func(arguments ...string) (string, string) {
 		t.Helper()

@@ -80,6 +80,8 @@ func TestAuthorizeRefuses(t *testing.T) {
 		{"a CIDR that is none", nodes, []types.IpPermission{cidr("tcp", 1, 2, "10.0.0.0/33")}, "InvalidParameterValue"},
 		{"an address without its length", nodes, []types.IpPermission{cidr("tcp", 1, 2, "10.0.0.1")}, "InvalidParameterValue"},
 		{"a protocol that is none", nodes, []types.IpPermission{cidr("tcq", 1, 2, "10.0.0.0/8")}, "InvalidParameterValue"},
+		{"a protocol by a word of the console", nodes, []types.IpPermission{cidr("all", 1, 2, "10.0.0.0/8")}, "InvalidParameterValue"},
+		{"no source", nodes, []types.IpPermission{{IpProtocol: aws.String("-1")}}, "MissingParameter"},
 		{"ports the wrong way round", nodes, []types.IpPermission{cidr("tcp", 2, 1, "10.0.0.0/8")}, "InvalidParameterValue"},
 		{"a port too large", nodes, []types.IpPermission{cidr("tcp", 1, 65536, "10.0.0.0/8")}, "InvalidParameterValue"},
 		{"one port of two", nodes, []types.IpPermission{noPorts}, "InvalidParameterValue"},

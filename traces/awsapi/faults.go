@@ -227,15 +227,18 @@ func newDeciding(f *Faults, start traces.Instant) *deciding {
 
 // decide says what becomes of a call that comes at an instant.
 func (d *deciding) decide(now traces.Instant, c *Call) fate {
-	key := c.Service + " " + c.Action
-	d.calls[key]++
-	n := d.calls[key]
 	on := fate{conditions: conditions{inOrder: d.InOrder, ruleLimit: d.RulesPerGroup}}
 	if on.ruleLimit == 0 {
 		on.ruleLimit = DefaultRuleLimit
 	}
-	kind := actions[c.Service][c.Action].lag
-	on.lag = d.ReadLag.of(kind).at(draw(d.Seed, "lag "+key, n))
+	a, known := actions[c.Service][c.Action]
+	if !known {
+		return on // it is refused in any case, and names that callers make up must not be counted for ever
+	}
+	key := c.Service + " " + c.Action
+	d.calls[key]++
+	n := d.calls[key]
+	on.lag = d.ReadLag.of(a.lag).at(draw(d.Seed, "lag "+key, n))
 	latency := d.Latency.at(draw(d.Seed, "latency "+key, n))
 	if d.throttled(now, c.Action) {
 		on.refusal = &Refusal{Code: "RequestLimitExceeded"}

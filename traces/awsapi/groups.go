@@ -1,6 +1,7 @@
 package awsapi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,7 +117,7 @@ func (r *request) listGroups() error {
 	ids, names := r.p.texts("GroupId"), r.p.texts("GroupName")
 	found := map[string]bool{}
 	var all []listed
-	for _, g := range r.groupsAt(r.now) {
+	for _, g := range r.candidates(ids, names) {
 		byName := slices.Contains(names, g.name) && r.vpc(g.vpc).byDefault
 		if len(ids)+len(names) > 0 && !slices.Contains(ids, g.id) && !byName {
 			continue
@@ -143,6 +144,21 @@ func (r *request) listGroups() error {
 		}
 	}
 	return r.page("securityGroupInfo", all)
+}
+
+// candidates are the groups that a describe may show: those of the ids, which need no search, or all.
+func (r *request) candidates(ids, names []string) []*group {
+	if len(ids) == 0 || len(names) > 0 {
+		return r.groupsAt(r.now)
+	}
+	var all []*group
+	for i, id := range ids {
+		if g, ok := r.groups.at(id, r.now); ok && !slices.Contains(ids[:i], id) {
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, func(a, b *group) int { return cmp.Compare(a.serial, b.serial) })
+	return all
 }
 
 // groupValues gives what a group has for a filter's name.

@@ -147,6 +147,7 @@ func TestReadCall(t *testing.T) {
 		{"JSON", "POST", "/", "application/json", v4, "{}", "", "", "", "MalformedQueryString"},
 		{"a bad escape", "POST", "/", "application/x-www-form-urlencoded", v4, "Action=%zz", "", "", "", "MalformedQueryString"},
 		{"a bad query", "GET", "/?a;b", "", v4, "", "", "", "", "MalformedQueryString"},
+		{"too much", "GET", "/?" + strings.Repeat("a&", awsapi.MaxParameters), "", v4, "", "", "", "", "RequestEntityTooLarge"},
 		{"too long", "POST", "/", "application/x-www-form-urlencoded", v4, strings.Repeat("a", awsapi.MaxBody+1), "", "", "", "RequestEntityTooLarge"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -152,13 +152,13 @@ func (a *asked) rule() (traces.Rule, error) {
 func (p *params) ingress() ([]asked, error) {
 	if p.has("IpPermissions") {
 		var all []asked
-		for i, item := range p.list("IpPermissions") {
+		for _, item := range p.list("IpPermissions") {
 			rules, err := item.permission()
 			if err != nil {
 				return nil, err
 			}
 			if len(rules) == 0 {
-				return nil, fmt.Errorf("IpPermissions.%d names no source", i+1)
+				return nil, errNoSource
 			}
 			all = append(all, rules...)
 		}
@@ -190,6 +190,9 @@ func (p *params) ingress() ([]asked, error) {
 	}
 	return []asked{a}, nil
 }
+
+// errNoSource is EC2's error for a rule without a source (boto3 #1078).
+var errNoSource = &Refusal{"MissingParameter", "Missing source specification: include source security group or CIDR information"}
 
 // permission reads one IpPermission, which is as many rules as it has sources.
 func (p *params) permission() ([]asked, error) {
@@ -248,5 +251,5 @@ func (p *params) oneSource() (asked, error) {
 			return a, nil
 		}
 	}
-	return a, fmt.Errorf("the rule names no source")
+	return a, errNoSource
 }

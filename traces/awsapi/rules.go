@@ -84,28 +84,33 @@ func wellFormed(id, prefix string) bool {
 	})
 }
 
-// check turns a rule as asked for into one of the group, or says as EC2 does what is wrong with it. The rule has no id.
+// check turns a rule as asked for into one of the group, or says what is wrong with it, in EC2's words where they are known
+// (aws-cli #1066, aws-sdk-go-v2 #1203, terraform-provider-aws #1793). The rule has no id.
 func (w *World) check(g *group, a *asked, egress bool) (*rule, error) {
 	protocol := strings.ToLower(a.protocol)
 	switch n, err := strconv.Atoi(protocol); {
 	case protocol == "":
 		return nil, missing("ipProtocol")
 	case err == nil && n >= -1 && n <= 255:
-	case err != nil && slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6", "all"}, protocol):
+	case err != nil && slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, protocol):
 	default:
 		return nil, invalid("Invalid value '%s' for IP protocol. Unknown protocol.", a.protocol)
 	}
 	switch protocol {
 	case "tcp", "6", "udp", "17":
-		if a.from == nil || a.to == nil || *a.from == -1 && *a.to == -1 {
+		switch {
+		case a.from == nil || a.to == nil:
 			return nil, invalid("Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
-		}
-		if *a.from < 0 || *a.to > 65535 || *a.from > *a.to {
-			return nil, invalid("Invalid value 'Invalid TCP/UDP port range (%d:%d)' for portRange.", *a.from, *a.to)
+		case *a.from < 0 || *a.from > 65535:
+			return nil, invalid("TCP/UDP (from) port (%d) out of range", *a.from)
+		case *a.to < 0 || *a.to > 65535:
+			return nil, invalid("TCP/UDP (to) port (%d) out of range", *a.to)
+		case *a.from > *a.to:
+			return nil, invalid("Invalid TCP/UDP port range (%d:%d)", *a.from, *a.to)
 		}
 	case "icmp", "1":
 		if a.from == nil || a.to == nil {
-			return nil, invalid("Invalid value 'Must specify both type and code with ICMP.' for portRange.")
+			return nil, invalid("Invalid value 'Must specify both from and to ports with ICMP.' for portRange.")
 		}
 	}
 	if err := w.checkSource(g, a); err != nil {

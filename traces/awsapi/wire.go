@@ -27,8 +27,11 @@ const (
 	elbVersion = "2015-12-01"
 )
 
-// MaxBody bounds the body of a request, in bytes.
-const MaxBody = 1 << 20
+// Bounds of a request: its body in bytes, and its parameters. A thousand rules are some 6,000 parameters.
+const (
+	MaxBody       = 1 << 20
+	MaxParameters = 20_000
+)
 
 // Call is one request as it is on the wire. Backends do not change it.
 type Call struct {
@@ -117,6 +120,9 @@ func ReadCall(r *http.Request) (*Call, error) {
 			return nil, &Refusal{"RequestEntityTooLarge", fmt.Sprintf("The request is longer than %d bytes.", MaxBody)}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if n := strings.Count(r.URL.RawQuery, "&") + bytes.Count(body, []byte("&")); n >= MaxParameters {
+		return nil, &Refusal{"RequestEntityTooLarge", fmt.Sprintf("The request has more than %d parameters.", MaxParameters)}
 	}
 	form, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

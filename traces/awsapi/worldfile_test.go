@@ -66,7 +66,7 @@ func TestLoadWorldRefuses(t *testing.T) {
 		`{"interfaces":[{"id":"eni-01","addresses":["x"]}]}`:                                                                       `interfaces[0]: "x" is no IP address`,
 		group(`,"ipPermissions":[{"IpProtocol":"tcp","FromPort":1,"ToPort":1}]`):                                                   "groups[0].ipPermissions[0] names no source",
 		group(`,"ipPermissions":[{"fromPort":1}]`):                                                                                 "groups[0].ipPermissions[0].fromPort: there is no such key; here belong FromPort,",
-		rule(`"FromPort":2,"ToPort":1,"CidrIpv4":"10.0.0.0/8"`):                                                                    "groups[0].securityGroupRules[0]: Invalid value 'Invalid TCP/UDP port range (2:1)'",
+		rule(`"FromPort":2,"ToPort":1,"CidrIpv4":"10.0.0.0/8"`):                                                                    "groups[0].securityGroupRules[0]: Invalid TCP/UDP port range (2:1)",
 		rule(`"FromPort":1,"ToPort":1,"ReferencedGroupInfo":{"GroupId":"sg-9"}`):                                                   "groups[0].securityGroupRules[0]: The security group 'sg-9' does not exist",
 		rule(`"GroupId":"sg-9"`):                                                                                                   "groups[0].securityGroupRules[0].GroupId: the rule belongs to another group",
 		rule(`"SecurityGroupRuleId":"1"`):                                                                                          "groups[0].securityGroupRules[0].SecurityGroupRuleId",
