@@ -14,6 +14,8 @@ type Args struct{ Process, Worker, TGB, Rule int }
 type Driver struct {
 	*Checker
 	Model *engine.Model
+	// Skipped are the bindings of which Canonical keeps whether the checkpoint stands for their pod.
+	Skipped engine.Set
 }
 
 // NewDriver makes a driver of a model that NewModel made.
@@ -208,19 +210,26 @@ func (d *Driver) Rename(w []uint64) { d.rename(w, 0, func(int, bool) {}) }
 // Canonical rewrites a state so that states that differ in names only are equal. The identities of a binding's pods are
 // numbered in the order in which they are met, for nothing but their equality matters, and of a binding that is not watched
 // they are forgotten between reconciles: with deferred reconciles, pods that come and pods that go, any reconcile can be had
-// from any of them; for the same reason the checkpoint of a watched one is. What only properties look at is cleared. Born becomes the number of identities that a state can hold; a
-// new pod gets the next.
+// from any of them; for the same reason the checkpoint of a watched one is, unless it is among Skipped. What only properties look
+// at is cleared. Born becomes the number of identities that a state can hold; a new pod gets the next.
 func (d *Driver) Canonical(w []uint64, watched engine.Set, faults int) {
 	d.rename(w, faults, func(i int, busy bool) {
-		switch {
-		case busy:
-		case !watched.Has(i + 1):
-			d.s.pods[i], d.s.registered[i], d.s.checkpoint[i] = 1, 1, 1
-		default:
-			d.s.checkpoint[i] = d.s.pods[i]
+		if busy {
+			return
+		}
+		equal := d.s.checkpoint[i] == d.s.pods[i]
+		if !watched.Has(i + 1) {
+			d.s.pods[i], d.s.registered[i] = 1, 1
+		}
+		d.s.checkpoint[i] = d.s.pods[i]
+		if !equal && d.Skipped.Has(i+1) {
+			d.s.checkpoint[i] = unset
 		}
 	})
 }
+
+// unset is the checkpoint that stands for no pod, the specification's Unset.
+const unset = -1
 
 // rename numbers pods anew; forget is then called for each binding, counted from 0, with whether a worker is at it.
 func (d *Driver) rename(w []uint64, faults int, forget func(i int, busy bool)) {

@@ -165,7 +165,7 @@ func (s *Subject) tries() []try {
 			continue
 		}
 		for _, extra := range []bool{false, true} {
-			if extra && (len(s.ports) < 2 || len(s.ports) == maxTGBs) {
+			if extra && (len(s.ports) < 2 || len(s.ports) == maxTGBs || s.only) {
 				continue
 			}
 			// Where every describe was recorded, and none of tagged groups, the group has no tag.
@@ -259,6 +259,10 @@ func (x *search) blame(r *Result, best stop) {
 		call := kindWords[a.kind] + " " + x.list(x.spansOf(a.rules))
 		same := slices.ContainsFunc(enabled, func(i int) bool { return x.ops[i].kind == a.kind && x.targets[i] == a.rules })
 		switch {
+		case a.kind == want:
+			list = append(list, scored{"a reconcile here would have wanted " + x.list(x.spansOf(a.rules)), n + 1<<20})
+		case a.kind == hit:
+			list = append(list, scored{"the cache would have been used here", n + 2<<20})
 		case a.kind == describe:
 			list = append(list, scored{"a describe here would have answered " + x.list(x.spansOf(a.rules)), n + 2<<20})
 		case same:

@@ -319,6 +319,7 @@ func (x *search) expand(n *node, count int) {
 			}
 		}
 	}
+	x.observed(tr)
 	for p := 1; p <= env.processes; p++ {
 		idle := 0
 		for w := env.workers; w >= 1; w-- {
@@ -382,11 +383,8 @@ func (x *search) startedAnew(tr *trail, p int) bool {
 
 // restart begins another life of a process, unless the capture shows that the same one was running before and is later.
 func (x *search) restart(tr *trail, a model.Action, p int) {
-	done := tr.n.done
-	for _, life := range x.Subject.lives {
-		if done.has(life[0]) && !done.has(life[1]) && (len(x.callers) < 2 || a == model.Crash && x.mayBe(tr, p, &x.ops[life[0]])) {
-			return
-		}
+	if x.runsOn(tr, a, p) {
+		return
 	}
 	defer x.release(x.scratch.used)
 	args := conform.Args{Process: p}
@@ -397,6 +395,17 @@ func (x *search) restart(tr *trail, a model.Action, p int) {
 	next := tr.then(outs, label{action: a, args: args, memory: x.fresh(), ops: [2]int32{-1, -1}})
 	next.lives[p-1] = 0
 	x.proceed(next)
+}
+
+// runsOn says whether the capture shows that the process that would end was running before and is later.
+func (x *search) runsOn(tr *trail, a model.Action, p int) bool {
+	done := tr.n.done
+	for _, life := range x.Subject.lives {
+		if done.has(life[0]) && !done.has(life[1]) && (len(x.callers) < 2 || a == model.Crash && x.mayBe(tr, p, &x.ops[life[0]])) {
+			return true
+		}
+	}
+	return false
 }
 
 // expire lets a cache entry expire, once no read is old any more, unless reads may be old for that long. An entry that is true
@@ -426,7 +435,7 @@ func (x *search) work(tr *trail, args conform.Args) {
 	case conform.AtLock:
 		x.lock(tr, args)
 	case conform.AtFetch:
-		x.hidden(tr, model.ReadCache, args)
+		x.readCache(tr, args)
 		x.expire(tr, p)
 		x.look(tr, model.Describe, args)
 		x.failedLook(tr, args)

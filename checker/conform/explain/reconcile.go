@@ -14,6 +14,7 @@ type pick struct {
 	wants     engine.Atom
 	replace   bool  // another pod has taken the place of the one there was
 	registers bool  // recorded targets change at its end
+	mine      bool  // whose reconcile it is will be seen
 	memory    wants // what is computed then
 }
 
@@ -67,7 +68,8 @@ func (x *search) offer(from int, c pick, now wants) {
 	}
 	for _, memory := range now.settled(x.world.tgbs, c.tgb, c.wants) {
 		c.memory = memory
-		if !x.single || c.registers {
+		c.mine = c.registers || x.d.Skipped.Has(c.tgb)
+		if !x.single || c.mine {
 			x.picks = append(x.picks, c)
 			continue
 		}
@@ -84,7 +86,7 @@ func (x *search) offer(from int, c pick, now wants) {
 // covers says whether all that follows from the second reconcile follows from the first. That a binding has a pod makes a
 // difference only to a process that does not know the group yet.
 func (x *search) covers(a, b *pick) bool {
-	if a.registers || b.registers || !b.memory.in(a.memory) || a.memory.starting() != b.memory.starting() {
+	if a.mine || b.mine || !b.memory.in(a.memory) || a.memory.starting() != b.memory.starting() {
 		return false
 	}
 	if a.wants != b.wants && !x.world.tagged && !x.d.MemoryOf(1).Tracked {
@@ -110,7 +112,7 @@ func (x *search) recorded(tr *trail, tgb int, come, gone bool) bool {
 	seen := 0
 	for i := int(tr.n.done.base); i < len(x.ops); i++ {
 		op := &x.ops[i]
-		if tr.n.done.has(i) || op.optional() || op.foreign {
+		if tr.n.done.has(i) || op.optional() || op.foreign || op.observed() {
 			continue
 		}
 		if (come && op.kind == register || gone && op.kind == deregister) && op.port == x.ports[tgb] {
@@ -159,7 +161,11 @@ func (x *search) occasion(state []uint64, args conform.Args, wants engine.Atom, 
 	} else if pod != 0 {
 		take(model.PodGoes)
 	}
-	if take(model.Pick) || take(model.Skip) && take(model.FireDeferred) && take(model.Pick) {
+	if take(model.Pick) {
+		return state
+	}
+	take(model.Skip) // unless it was skipped before, and seen to be
+	if take(model.FireDeferred) && take(model.Pick) {
 		return state
 	}
 	return nil
@@ -211,7 +217,7 @@ func (x *search) lock(tr *trail, args conform.Args) {
 	me := x.d.WorkerOf(args.Process, args.Worker)
 	args.TGB = me.Tgb
 	if x.world.design.GroupMutex {
-		x.hidden(tr, model.Lock, args)
+		x.lockWith(tr, args, 0)
 		return
 	}
 	v := engine.Atom(conform.None)
@@ -223,12 +229,21 @@ func (x *search) lock(tr *trail, args conform.Args) {
 	}
 }
 
-// lockWith takes the mutex, where what is computed then is known.
+// lockWith takes the mutex, where what is computed then is known, or was before: then memory is 0.
 func (x *search) lockWith(tr *trail, args conform.Args, memory wants) {
 	defer x.release(x.scratch.used)
-	if state := x.locked(tr.state, args, memory); state != nil {
-		x.proceed(tr.then(state, label{action: model.Lock, args: args, memory: memory, ops: [2]int32{-1, -1}}))
+	var state []uint64
+	if memory == 0 {
+		state = x.take(tr, model.Lock, args)
+	} else {
+		state = x.locked(tr.state, args, memory)
 	}
+	if len(state) == 0 {
+		return
+	}
+	x.load(state)
+	wanted := x.d.WorkerOf(args.Process, args.Worker).Wanted
+	x.inward(tr, state, label{action: model.Lock, args: args, memory: memory, ops: [2]int32{-1, -1}}, want, wanted)
 }
 
 func (x *search) locked(state []uint64, args conform.Args, memory wants) []uint64 {
@@ -290,6 +305,9 @@ func (x *search) idles(c *node, args conform.Args, v engine.Atom) bool {
 	state = x.locked(state, args, c.wants[args.Process-1])
 	if state == nil {
 		return false
+	}
+	if x.load(state); len(x.inner) > 0 && d.WorkerOf(args.Process, args.Worker).Step != conform.AtUnlock {
+		return false // what it wants, or finds in the cache, is recorded
 	}
 	for _, end := range x.unseen(state, args) {
 		x.load(end)

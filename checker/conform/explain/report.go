@@ -19,17 +19,19 @@ type Report struct {
 
 // SubjectReport holds the answers for one group's rules with one protocol and source.
 type SubjectReport struct {
-	GroupID     string    `json:"group_id"`
-	Protocol    string    `json:"protocol"`
-	Source      string    `json:"source"`
-	Operations  int       `json:"operations"`
-	Assumptions []string  `json:"assumptions"`
-	Results     []*Result `json:"results"`
+	GroupID    string `json:"group_id"`
+	Protocol   string `json:"protocol"`
+	Source     string `json:"source"`
+	Operations int    `json:"operations"`
+	// Observations counts what logs tell besides calls, as far as an explanation has to contain it.
+	Observations int       `json:"observations,omitempty"`
+	Assumptions  []string  `json:"assumptions"`
+	Results      []*Result `json:"results"`
 }
 
 // NewSubjectReport joins a subject with its answers.
 func NewSubjectReport(s *Subject, results []*Result) SubjectReport {
-	return SubjectReport{GroupID: s.Group, Protocol: s.Protocol, Source: s.Source, Operations: len(s.ops),
+	return SubjectReport{GroupID: s.Group, Protocol: s.Protocol, Source: s.Source, Operations: s.Operations(), Observations: s.Observations(),
 		Assumptions: append([]string{}, s.Notes...), Results: results}
 }
 
@@ -80,7 +82,11 @@ func WriteText(w io.Writer, r *Report) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s, %s from %s: %d operations\n", s.GroupID, s.Protocol, s.Source, s.Operations)
+		fmt.Fprintf(&b, "%s, %s from %s: %d operations", s.GroupID, s.Protocol, s.Source, s.Operations)
+		if s.Observations > 0 {
+			fmt.Fprintf(&b, ", %d observations", s.Observations)
+		}
+		b.WriteByte('\n')
 		for _, a := range s.Assumptions {
 			wrap(&b, "  ", "  ", a)
 		}

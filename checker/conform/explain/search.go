@@ -145,6 +145,11 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 	for _, port := range s.watched {
 		x.watch = x.watch.Or(engine.Bit(x.binding(port)))
 	}
+	for _, op := range s.ops {
+		if op.kind == skip {
+			x.d.Skipped = x.d.Skipped.Or(engine.Bit(x.binding(op.port)))
+		}
+	}
 	e := &w.env
 	x.single = e.processes == 1 && e.workers == 1 && !e.external && !e.delayed &&
 		!slices.ContainsFunc(s.ops, func(op operation) bool { return op.foreign })

@@ -47,6 +47,16 @@ func (t *teller) infer(format string, args ...any) {
 	t.r.Story = append(t.r.Story, Line{Text: fmt.Sprintf(format, args...)})
 }
 
+// say tells a step that may have been observed.
+func (t *teller) say(l *label, format string, args ...any) {
+	line := Line{Text: fmt.Sprintf(format, args...)}
+	if l.seen() {
+		op := &t.ops[l.ops[0]]
+		line.Seen, line.At, line.ID = true, op.at, op.id
+	}
+	t.r.Story = append(t.r.Story, line)
+}
+
 func (t *teller) fact(format string, args ...any) {
 	if f := fmt.Sprintf(format, args...); !slices.Contains(t.r.Facts, f) {
 		t.r.Facts = append(t.r.Facts, f)
@@ -66,9 +76,26 @@ func (t *teller) who(p int) string {
 // port names what a binding needs.
 func (t *teller) port(tgb int) string {
 	if port := t.ports[tgb]; port != 0 {
+		if name := t.nameOf(port); name != "" {
+			return fmt.Sprintf("port %d (%s)", port, name)
+		}
 		return fmt.Sprintf("port %d", port)
 	}
 	return fmt.Sprintf("a port between %d and %d", t.ports[tgb-1], t.ports[tgb+1])
+}
+
+// nameOf is the only TGB that is known to need a port.
+func (t *teller) nameOf(port int32) string {
+	found := ""
+	for name, p := range t.named {
+		if p == port && found != "" {
+			return ""
+		}
+		if p == port {
+			found = name
+		}
+	}
+	return found
 }
 
 func (t *teller) step(path []moment, i int) {
@@ -97,6 +124,9 @@ func (t *teller) step(path []moment, i int) {
 			continue
 		}
 		op := &t.ops[o]
+		if op.observed() && l.action != model.ExternalRevoke {
+			continue // told below
+		}
 		text := t.Subject.text(op)
 		if l.answered {
 			text += stale
@@ -115,21 +145,35 @@ func (t *teller) step(path []moment, i int) {
 		if t.d.AuthorizesOnly(p) && me.Wanted.Some() {
 			text += ", granting only"
 		}
-		t.infer("%s", text)
+		t.say(l, "%s", text)
 	case model.ReadCache:
 		cache := t.d.MemoryOf(p).Cache
 		if cache == before {
-			t.infer("the cache says %s", t.rules(cache))
+			t.say(l, "the cache says %s", t.rules(cache))
 			break
 		}
-		t.infer("the cache says %s; this is stale, the group holds %s", t.rules(cache), t.rules(before))
+		t.say(l, "the cache says %s; this is stale, the group holds %s", t.rules(cache), t.rules(before))
 		t.fact("what was decided before %s rests on a stale cache: %s instead of %s", t.next(path, i), t.rules(cache), t.rules(before))
 	case model.Crash:
-		t.infer("%s starts anew, with nothing in memory", t.who(p))
+		t.say(l, "%s starts anew, with nothing in memory", t.who(p))
+		if l.seen() {
+			break
+		}
 		t.fact("%s started anew between %s and %s", t.who(p), t.previous(path, i), t.next(path, i))
 	case model.LeaderChange:
-		t.infer("controller %d leads from now on, with nothing in memory", p)
+		t.say(l, "controller %d leads from now on, with nothing in memory", p)
+		if l.seen() {
+			break
+		}
 		t.fact("the leader changed between %s and %s", t.previous(path, i), t.next(path, i))
+	case model.Skip:
+		if l.seen() {
+			t.say(l, "the TGB of %s is skipped, for nothing has changed", t.port(l.args.TGB))
+		}
+	case model.FireDeferred:
+		if l.seen() {
+			t.say(l, "the checkpoint of the TGB of %s is emptied, for the delay is over", t.port(l.args.TGB))
+		}
 	case model.ExpireCache:
 		t.infer("the cache entry is ten minutes old and expires")
 	case model.Settle:

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +21,8 @@ const (
 	deregister
 )
 
-var kindWords = [...]string{"authorize", "revoke", "describe", "register", "deregister"}
+var kindWords = [...]string{"authorize", "revoke", "describe", "register", "deregister", "lead", "be elected", "skip",
+	"empty the checkpoint of", "want", "use the cache"}
 
 // span is a rule without protocol and source, which are those of the subject.
 type span struct{ lo, hi int32 }
@@ -29,7 +31,8 @@ type span struct{ lo, hi int32 }
 type operation struct {
 	kind    kind
 	rules   []span // of an authorize or a revoke; what a describe returned
-	port    int32  // of targets
+	port    int32  // of targets; of an observed TGB, where it is known
+	tgb     string // the TGB that was observed
 	outcome traces.Outcome
 	err     string // the error code; empty when any error will do
 	call    traces.Instant
@@ -61,11 +64,26 @@ type Subject struct {
 	listed    bool     // and some of them of no group in particular
 	watched   []int32  // ports whose targets were recorded
 	callers   []string
-	lives     [][2]int // the first and the last operation of each process that the sources tell from others
+	named     map[string]int32 // the ports of TGBs that were given
+	only      bool             // there are no other TGBs
+	inner     []string         // processes that record what they do under the mutex
+	calls     []line           // where logs tell of calls
+	lives     [][2]int         // the first and the last operation of each process that the sources tell from others
 }
 
-// Operations is how many operations an explanation has to contain or may contain.
-func (s *Subject) Operations() int { return len(s.ops) }
+// Operations is how many calls an explanation has to contain or may contain, and Observations how many other things.
+func (s *Subject) Operations() int { return len(s.ops) - s.Observations() }
+
+// Observations is how many things besides calls an explanation has to contain.
+func (s *Subject) Observations() int {
+	n := 0
+	for i := range s.ops {
+		if s.ops[i].observed() {
+			n++
+		}
+	}
+	return n
+}
 
 type key struct{ protocol, source string }
 
@@ -145,17 +163,26 @@ func newSubject(history *traces.History, group string, k key, several bool, sel 
 			}
 		}
 	}
+	for _, ob := range h.Observations {
+		if ob.Kind == traces.Wanted && ob.Group == group {
+			mine, _ := spans(ob.Permissions)
+			for _, r := range mine {
+				known[r] = true
+			}
+		}
+	}
 	for r := range known {
 		s.ports = append(s.ports, r.lo, r.hi)
 	}
 	slices.Sort(s.ports)
 	s.ports = slices.Compact(s.ports)
+	s.know(sel)
 	kept := map[int]int{} // from the history's operations to the subject's
 	unread := 0
 	for i := range h.Operations {
 		h := &h.Operations[i]
 		op := operation{outcome: h.Outcome, err: h.Error, call: h.Call, ret: h.Return, stamp: h.Stamp, after: -1, caller: h.Process, id: h.ID, at: clock(h)}
-		op.certain = certain(history, h)
+		op.certain = certain(history, h.Sources, h.Process)
 		if c := h.Caller; c != nil && c.UserAgent != "" {
 			_, controller := property.FromUserAgent(c.UserAgent)
 			op.foreign = !controller
@@ -243,7 +270,12 @@ func newSubject(history *traces.History, group string, k key, several bool, sel 
 			}
 		}
 	}
+	for _, i := range slices.Sorted(maps.Keys(kept)) {
+		s.calls = append(s.calls, lineOf(h, kept[i], h.Operations[i].Process, h.Operations[i].Sources))
+	}
+	s.observe(h, spans)
 	s.order()
+	s.thin()
 	s.live()
 	if several {
 		s.note("the group's rules have several sources or protocols; each is explained by itself")
@@ -258,15 +290,15 @@ func newSubject(history *traces.History, group string, k key, several bool, sel 
 	return s
 }
 
-// certain says whether the caller of an operation is one running process for sure: in a controller's log, which would show
+// certain says whether a process that sources name is one running process for sure: in a controller's log, which would show
 // its start, and in a history that names processes. CloudTrail knows sessions, and those outlive processes.
-func certain(h *traces.History, op *traces.Operation) bool {
-	for _, source := range op.Sources {
+func certain(h *traces.History, sources []traces.Source, process string) bool {
+	for _, source := range sources {
 		switch h.Inputs[source.Input].Format {
 		case traces.FormatControllerLog:
 			return true
 		case traces.FormatHistory:
-			return op.Process != "" && op.Process != "controller"
+			return process != "" && process != "controller"
 		}
 	}
 	return false
@@ -504,6 +536,16 @@ func (s *Subject) text(op *operation) string {
 			return "describe: " + op.err
 		}
 		return "describe: " + s.list(op.rules)
+	case runs:
+		return "a controller leads, for it looks at the TGB " + op.tgb
+	case elect:
+		return "a controller is elected"
+	case skip, reset:
+		return fmt.Sprintf("%s the TGB %s of port %d", kindWords[op.kind], op.tgb, op.port)
+	case want:
+		return "wanted is " + s.list(op.rules)
+	case hit:
+		return "the cache is used"
 	}
 	return fmt.Sprintf("%s %s: %s", kindWords[op.kind], s.list(op.rules), resultText(op.outcome, op.err))
 }
@@ -522,10 +564,13 @@ func resultText(o traces.Outcome, err string) string {
 
 // clock is the time of day at which an operation took effect as far as is known: the source's own stamp, else the call.
 func clock(op *traces.Operation) string {
-	at := op.Call
 	if op.Stamp != 0 {
-		at = op.Stamp
+		return clockAt(op.Stamp)
 	}
+	return clockAt(op.Call)
+}
+
+func clockAt(at traces.Instant) string {
 	switch at {
 	case traces.Beginning, traces.Forever:
 		return "at some time"
