@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +25,7 @@ import (
 	"linearize.example/traces"
 	"linearize.example/traces/awsapi"
 	"linearize.example/traces/record"
+	"linearize.example/traces/snapshot"
 )
 
 // Limits of the server. A call is some kilobytes, and its answer comes at once unless faults hold it back.
@@ -36,6 +39,7 @@ const (
 	shutdownTimeout   = 30 * time.Second
 	defaultListen     = "127.0.0.1:4566"
 	secretEnvironment = "LINEARIZE_SECRET"
+	initialName       = "initial.json"
 )
 
 type recordFlags struct {
@@ -99,13 +103,13 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	note := func(format string, args ...any) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "linearize record: "+format+"\n", args...)
 	}
-	e, err := f.endpoint(cmd.Context(), rotate)
-	if err != nil {
-		return err
-	}
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return usage("--listen %s: %w", f.listen, errors.Join(err, e.close()))
+		return usage("--listen %s: %w", f.listen, err)
+	}
+	e, err := f.endpoint(cmd.Context(), rotate)
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	address := "http://" + listener.Addr().String()
 	server := &http.Server{
@@ -125,7 +129,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), shutdownTimeout)
 		defer cancel()
 		if err = server.Shutdown(ctx); err != nil {
-			err = fmt.Errorf("calls were still under way after %s; they stay pending in the record: %w", shutdownTimeout, err)
+			err = fmt.Errorf("calls were still under way after %s; they stay pending in the record: %w", shutdownTimeout, errors.Join(err, server.Close()))
 		}
 	}
 	if err := errors.Join(err, e.close()); err != nil {
@@ -151,9 +155,12 @@ func (f *recordFlags) endpoint(ctx context.Context, rotate int64) (*endpoint, er
 	e.sinks = []record.Sink{e.count}
 	header := map[string]string{"recorder": "linearize record"}
 	var err error
+	var world *awsapi.Simulator
 	if f.simulate != "" {
 		header["backend"] = "simulated: " + filepath.Base(f.simulate)
-		e.what, e.backend, err = f.simulator()
+		e.what = "a stand-in for AWS"
+		world, err = f.simulator()
+		e.backend = world
 	} else {
 		header["backend"] = "AWS"
 		e.what, e.backend, err = f.proxy(ctx)
@@ -161,41 +168,67 @@ func (f *recordFlags) endpoint(ctx context.Context, rotate int64) (*endpoint, er
 	if err != nil {
 		return nil, err
 	}
+	if world != nil {
+		// A second world would not begin where the first one ended.
+		if names, err := os.ReadDir(f.dir); err == nil && len(names) > 0 {
+			return nil, usage("%s is not empty: a stand-in begins anew, and so does its record; name another folder", f.dir)
+		}
+	}
 	e.log, err = record.Open(record.Options{Dir: f.dir, RotateBytes: rotate, Sync: !f.noSync, Header: header})
 	if err != nil {
 		return nil, usage("%w", err)
 	}
 	e.close = e.log.Close
+	if f.cloudtrail != "" {
+		// The seed gives the events their ids, which no other recording into the folder may have.
+		trail, err := record.NewCloudTrail(record.CloudTrailOptions{Dir: f.cloudtrail, Seed: rand.Uint64()})
+		if err != nil {
+			return nil, usage("--cloudtrail: %w", errors.Join(err, e.close()))
+		}
+		e.sinks = append(e.sinks, trail)
+		e.close = func() error { return errors.Join(e.log.Close(), trail.Close()) }
+	}
+	if world != nil {
+		// What check takes for the rules before the first call.
+		var b bytes.Buffer
+		err := snapshot.Describe(world.Snapshots()).Write(&b)
+		if err == nil {
+			err = writeFile(filepath.Join(f.dir, initialName), b.Bytes())
+		}
+		if err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	return e, nil
 }
 
 // simulator is the stand-in for AWS.
-func (f *recordFlags) simulator() (what string, backend *awsapi.Simulator, err error) {
+func (f *recordFlags) simulator() (*awsapi.Simulator, error) {
 	world, err := load(f.simulate, awsapi.LoadWorld)
 	if err != nil {
-		return "", nil, usage("--simulate %w", err)
+		return nil, usage("--simulate %w", err)
 	}
 	faults := &awsapi.Faults{}
 	if f.faults != "" {
 		if faults, err = load(f.faults, awsapi.LoadFaults); err != nil {
-			return "", nil, usage("--faults %w", err)
+			return nil, usage("--faults %w", err)
 		}
 	}
 	if f.readLag != "" {
 		if err := faults.ReadLag.UnmarshalText([]byte(f.readLag)); err != nil {
-			return "", nil, usage("--read-lag: %w", err)
+			return nil, usage("--read-lag: %w", err)
 		}
 	}
 	if f.seed != "" {
 		if faults.Seed, err = strconv.ParseUint(f.seed, 10, 64); err != nil {
-			return "", nil, usage("--seed %q is no number from 0 to 2^64 - 1", f.seed)
+			return nil, usage("--seed %q is no number from 0 to 2^64 - 1", f.seed)
 		}
 	}
 	s, err := awsapi.NewSimulator(world, faults, nil)
 	if err != nil {
-		return "", nil, usage("--faults %s: %w", f.faults, err)
+		return nil, usage("--faults %s: %w", f.faults, err)
 	}
-	return "a stand-in for AWS", s, nil
+	return s, nil
 }
 
 // load reads a file; errors name it.
@@ -335,7 +368,7 @@ func (f *recordFlags) advice(signed bool) string {
 	case signed:
 		return "\n  and a key of --key as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	}
-	return " AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test"
+	return "\n  export AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any"
 }
 
 // parseSize reads a number of bytes: 4096, 64KiB, 64MiB, 1GiB.
