@@ -82,7 +82,7 @@ type output interface {
 // concurrent use. Where w has a method Sync() error, as files have, Options.Sync uses it.
 func NewLog(w io.Writer, o Options) (*Log, error) {
 	l := newLog(o)
-	l.out = &writer{w}
+	l.out = &writer{w, o.Sync}
 	if err := l.out.write(traces.AppendHeader(nil, l.header())); err != nil {
 		return nil, fmt.Errorf("record: the header cannot be written: %w", err)
 	}
@@ -117,7 +117,10 @@ func (l *Log) header() map[string]string {
 }
 
 // writer is the output into somebody else's writer.
-type writer struct{ w io.Writer }
+type writer struct {
+	w      io.Writer
+	synced bool
+}
 
 func (w *writer) write(lines []byte) error {
 	n, err := w.w.Write(lines)
@@ -128,7 +131,7 @@ func (w *writer) write(lines []byte) error {
 }
 
 func (w *writer) sync() error {
-	if s, ok := w.w.(interface{ Sync() error }); ok {
+	if s, ok := w.w.(interface{ Sync() error }); ok && w.synced {
 		return s.Sync()
 	}
 	return nil
