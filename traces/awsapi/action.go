@@ -63,7 +63,7 @@ func (w *World) apply(now traces.Instant, c *Call, on conditions) *Answer {
 	if !known {
 		return refuse(&Refusal{"InvalidAction", fmt.Sprintf("The action %s is not valid for this web service.", c.Action)})
 	}
-	r := &request{World: w, call: c, p: parseForm(c.Form), x: newXML(), now: w.now, visible: w.now.Add(on.lag), conditions: on}
+	r := &request{World: w, call: c, p: c.params(), x: newXML(), now: w.now, visible: w.now.Add(on.lag), conditions: on}
 	if err := r.parameters(a.params); err != nil {
 		return refuse(err)
 	}

@@ -24,7 +24,7 @@ func Operations(c *Call, a *Answer) []traces.Operation {
 	if !known || decode.service != c.Service {
 		return nil
 	}
-	p := parseForm(c.Form)
+	p := c.params()
 	if p.flag("DryRun") {
 		return nil
 	}

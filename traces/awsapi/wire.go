@@ -48,6 +48,17 @@ type Call struct {
 	Process string
 	// ID is the request id to answer with; empty lets the backend choose one.
 	ID string
+
+	// parsed is Form as a tree, where ReadCall has built it.
+	parsed *params
+}
+
+// params is the form as a tree. Nobody changes it.
+func (c *Call) params() *params {
+	if c.parsed != nil {
+		return c.parsed
+	}
+	return parseForm(c.Form)
 }
 
 // Answer is what goes back.
@@ -171,6 +182,7 @@ func ReadCall(r *http.Request) (*Call, error) {
 		return nil, &Refusal{"InvalidParameterValue", fmt.Sprintf(
 			"The request is not signed and its Version %q is neither %s (EC2) nor %s (ELBv2).", version, ec2Version, elbVersion)}
 	}
+	c.parsed = parseForm(form)
 	return c, nil
 }
 
