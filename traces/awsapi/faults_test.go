@@ -265,7 +265,7 @@ func TestGivenUp(t *testing.T) {
 }
 
 func TestDistributions(t *testing.T) {
-	const n = 4000
+	const n = 2000
 	for _, test := range []struct {
 		text           string
 		low, high      time.Duration
@@ -273,8 +273,8 @@ func TestDistributions(t *testing.T) {
 	}{
 		{"1.5s", 1500 * time.Millisecond, 1500 * time.Millisecond, 1.5, 0},
 		{"fixed:0s", 0, 0, 0, 0},
-		{"uniform:1s-3s", time.Second, 3 * time.Second, 2, 0.05},
-		{"exponential:500ms", 0, 40 * 500 * time.Millisecond, 0.5, 0.05},
+		{"uniform:1s-3s", time.Second, 3 * time.Second, 2, 0.06},
+		{"exponential:500ms", 0, 40 * 500 * time.Millisecond, 0.5, 0.06},
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			var d awsapi.Distribution

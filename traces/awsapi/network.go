@@ -10,8 +10,8 @@ import (
 var networkActions = map[string]action{
 	"DescribeVpcs":              {params: "VpcId Filter MaxResults NextToken", do: (*request).listVPCs},
 	"DescribeSubnets":           {params: "SubnetId Filter MaxResults NextToken", do: (*request).listSubnets},
-	"DescribeNetworkInterfaces": {params: "NetworkInterfaceId Filter MaxResults NextToken", do: (*request).listInterfaces},
-	"DescribeInstances":         {params: "InstanceId Filter MaxResults NextToken", do: (*request).listInstances},
+	"DescribeNetworkInterfaces": {params: "NetworkInterfaceId Filter MaxResults NextToken IncludeManagedResources", do: (*request).listInterfaces},
+	"DescribeInstances":         {params: "InstanceId Filter MaxResults NextToken IncludeManagedResources", do: (*request).listInstances},
 	"DescribeAvailabilityZones": {params: "ZoneName ZoneId Filter AllAvailabilityZones", do: (*request).listZones},
 	"DescribeAccountAttributes": {params: "AttributeName", do: (*request).accountAttributes},
 	"DescribeRouteTables":       {params: "RouteTableId Filter MaxResults NextToken", do: (*request).listRouteTables},
@@ -138,18 +138,22 @@ func (r *request) listInterfaces() error {
 			"addresses.private-ip-address": n.addresses, "private-ip-address": n.addresses, "ipv6-addresses.ipv6-address": n.ipv6,
 			"attachment.instance-id": {n.instance}, "group-id": n.groups, "owner-id": {r.account}, "status": {n.status},
 			"description": {n.description}, "interface-type": {n.kind},
-		}), func(x *writer) { r.writeInterface(x, n, s) }})
+		}), func(x *writer) { r.writeInterface(x, n, true) }})
 	}
 	return r.describe("networkInterfaceSet", "NetworkInterfaceId", "InvalidNetworkInterfaceID.NotFound", all,
 		"network-interface-id", "subnet-id", "vpc-id", "availability-zone", "addresses.private-ip-address", "private-ip-address",
 		"ipv6-addresses.ipv6-address", "attachment.instance-id", "group-id", "owner-id", "status", "description", "interface-type")
 }
 
-func (r *request) writeInterface(x *writer, n *networkInterface, s *subnet) {
+// writeInterface writes a NetworkInterface, or what an instance shows of it: an InstanceNetworkInterface.
+func (r *request) writeInterface(x *writer, n *networkInterface, alone bool) {
+	s := r.subnet(n.subnet)
 	x.text("networkInterfaceId", n.id)
 	x.text("subnetId", n.subnet)
 	x.text("vpcId", s.vpc)
-	x.text("availabilityZone", s.zone)
+	if alone {
+		x.text("availabilityZone", s.zone)
+	}
 	x.text("description", n.description)
 	x.text("ownerId", r.account)
 	x.text("status", n.status)
@@ -158,8 +162,10 @@ func (r *request) writeInterface(x *writer, n *networkInterface, s *subnet) {
 	if n.instance != "" {
 		x.open("attachment")
 		x.text("attachmentId", "eni-attach-"+strings.TrimPrefix(n.id, "eni-"))
-		x.text("instanceId", n.instance)
-		x.text("instanceOwnerId", r.account)
+		if alone {
+			x.text("instanceId", n.instance)
+			x.text("instanceOwnerId", r.account)
+		}
 		x.number("deviceIndex", 0)
 		x.text("status", "attached")
 		x.close("attachment")
@@ -174,7 +180,9 @@ func (r *request) writeInterface(x *writer, n *networkInterface, s *subnet) {
 	x.list("ipv6AddressesSet", "item", len(n.ipv6), func(i int) { x.text("ipv6Address", n.ipv6[i]) })
 	x.list("ipv4PrefixSet", "item", len(n.prefixes), func(i int) { x.text("ipv4Prefix", n.prefixes[i]) })
 	x.empty("ipv6PrefixSet")
-	writeTags(x, r.tagsAt(n.id, r.now))
+	if alone {
+		writeTags(x, r.tagsAt(n.id, r.now))
+	}
 }
 
 // The codes of an instance's states (API_InstanceState).
@@ -222,7 +230,7 @@ func (r *request) writeReservation(x *writer, i *instance, s *subnet) {
 				attached = append(attached, n)
 			}
 		}
-		x.list("networkInterfaceSet", "item", len(attached), func(j int) { r.writeInterface(x, attached[j], r.subnet(attached[j].subnet)) })
+		x.list("networkInterfaceSet", "item", len(attached), func(j int) { r.writeInterface(x, attached[j], false) })
 		writeTags(x, r.tagsAt(i.id, r.now))
 	})
 }
