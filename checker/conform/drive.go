@@ -14,7 +14,8 @@ type Args struct{ Process, Worker, TGB, Rule int }
 type Driver struct {
 	*Checker
 	Model *engine.Model
-	// Skipped are the bindings of which Canonical keeps whether the checkpoint stands for their pod.
+	// Skipped are the bindings that are seen to be skipped. Of them Canonical keeps the pod, and whether the checkpoint stands
+	// for it.
 	Skipped engine.Set
 }
 
@@ -218,7 +219,7 @@ func (d *Driver) Canonical(w []uint64, watched engine.Set, faults int) {
 			return
 		}
 		equal := d.s.checkpoint[i] == d.s.pods[i]
-		if !watched.Has(i + 1) {
+		if !watched.Has(i+1) && !d.Skipped.Has(i+1) {
 			d.s.pods[i], d.s.registered[i] = 1, 1
 		}
 		d.s.checkpoint[i] = d.s.pods[i]

@@ -414,7 +414,7 @@ func (x *search) expire(tr *trail, p int) {
 	x.load(tr.state)
 	m := x.d.MemoryOf(p)
 	switch {
-	case !m.Cached, x.single && !x.describes && !x.world.env.outlives && !x.world.env.failures && m.Cache == x.d.Rules():
+	case !m.Cached, x.single && !x.describes && len(x.inner) == 0 && !x.world.env.outlives && !x.world.env.failures && m.Cache == x.d.Rules():
 	case x.world.env.outlives || len(x.d.Old()) == 0:
 		x.hidden(tr, model.ExpireCache, conform.Args{Process: p})
 	default:

@@ -54,6 +54,9 @@ func (x *search) collect(tr *trail, p int) {
 			}
 			x.offer(from, c, now)
 		}
+		if !watched && pod != 0 && x.d.Skipped.Has(t) {
+			x.offer(from, pick{tgb: t, wants: conform.Port, replace: true}, now)
+		}
 		if watched && registered != 0 && pod == registered && x.recorded(tr, t, true, true) {
 			x.offer(from, pick{tgb: t, wants: conform.Port, replace: true, registers: true}, now)
 		}

@@ -146,7 +146,7 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 		x.watch = x.watch.Or(engine.Bit(x.binding(port)))
 	}
 	for _, op := range s.ops {
-		if op.kind == skip {
+		if op.kind == skip || op.kind == reset {
 			x.d.Skipped = x.d.Skipped.Or(engine.Bit(x.binding(op.port)))
 		}
 	}
