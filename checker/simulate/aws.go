@@ -85,7 +85,7 @@ type backoff struct {
 func (b backoff) BackoffDelay(attempt int, _ error) (time.Duration, error) {
 	const doublings = 5
 	longest := min(time.Second<<min(attempt, doublings), maxRetryDelay)
-	return 0, b.clock.Sleep(b.ctx, b.dice.below(longest))
+	return 0, b.clock.Sleep(b.ctx, b.dice.below(longest, "retry"))
 }
 
 // inProcess is the HTTP client of the SDK: it hands a request to the handler as a server would, in the goroutine of the

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -49,7 +50,7 @@ func NewScript(p Plan) (*Script, error) {
 	case p.Bindings < 1 || p.Bindings > mostBindings:
 		return nil, fmt.Errorf("%d bindings; there have to be 1 to %d", p.Bindings, mostBindings)
 	}
-	g := generator{Plan: p, dice: newDice(p.Seed, "script"), until: p.Duration - max(2*warmUp, p.Duration/6)}
+	g := generator{Plan: p, dice: rand.New(rand.NewPCG(p.Seed, scriptStream)), until: p.Duration - max(2*warmUp, p.Duration/6)}
 	g.script = &Script{Seed: p.Seed, Duration: Duration(p.Duration)}
 	for i := range p.Bindings {
 		b := ScriptBinding{Name: fmt.Sprintf("test/app-%d", i+1), Port: int32(3000 + i), Pods: 2}
@@ -76,16 +77,19 @@ func NewScript(p Plan) (*Script, error) {
 		times int
 	}{{ExternalRevoke, p.ExternalRevokes}, {Crash, p.Crashes}, {Restart, p.Restarts}, {LeaderChange, p.LeaderChanges}} {
 		for range more.times {
-			g.add(g.dice.between(warmUp, g.until), more.kind, "", 0)
+			g.add(g.between(warmUp, g.until), more.kind, "", 0)
 		}
 	}
 	slices.SortStableFunc(g.script.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return g.script, g.script.validate()
 }
 
+// scriptStream tells the random numbers of scripts from others of the same seed.
+const scriptStream = 1
+
 type generator struct {
 	Plan
-	dice   *dice
+	dice   *rand.Rand
 	until  time.Duration // nothing happens after it
 	script *Script
 }
@@ -98,10 +102,17 @@ func (g *generator) add(at time.Duration, kind EventKind, binding string, pods i
 
 // pause draws the time to the next event: many are short and a few are long, as when events come independently.
 func (g *generator) pause(mean time.Duration) time.Duration {
-	return time.Duration(-math.Log(1-g.dice.share()) * float64(mean))
+	return time.Duration(-math.Log(1-g.dice.Float64()) * float64(mean))
 }
 
-func (g *generator) pick(n int) int { return int(g.dice.share() * float64(n)) }
+// below draws a duration from [0, limit), between one from [low, high).
+func (g *generator) below(limit time.Duration) time.Duration {
+	return time.Duration(g.dice.Float64() * float64(limit))
+}
+
+func (g *generator) between(low, high time.Duration) time.Duration { return low + g.below(high-low) }
+
+func (g *generator) pick(n int) int { return int(g.dice.Float64() * float64(n)) }
 
 func (g *generator) any() *ScriptBinding { return &g.script.Bindings[g.pick(len(g.script.Bindings))] }
 
@@ -118,13 +129,13 @@ func (g *generator) boundary() {
 		}
 		g.add(at, PodGoes, end.Name, end.Pods)
 		if g.pick(2) == 0 {
-			g.add(at+g.dice.below(2*time.Second), PodsReplaced, g.any().Name, 0)
+			g.add(at+g.below(2*time.Second), PodsReplaced, g.any().Name, 0)
 		}
 		longest := time.Minute
 		if g.pick(2) == 0 {
 			longest = 5 * time.Second
 		}
-		back := min(at+g.dice.between(500*time.Millisecond, longest), g.until)
+		back := min(at+g.between(500*time.Millisecond, longest), g.until)
 		g.add(back, PodComes, end.Name, end.Pods)
 		at = back
 	}
@@ -135,10 +146,13 @@ func (g *generator) rolling() {
 	for at := warmUp; at < g.until; {
 		b := g.any()
 		for range b.Pods {
+			if at > g.until {
+				break
+			}
 			g.add(at, PodComes, b.Name, 1)
-			gone := min(at+g.dice.between(2*time.Second, 20*time.Second), g.until)
+			gone := min(at+g.between(2*time.Second, 20*time.Second), g.until)
 			g.add(gone, PodGoes, b.Name, 1)
-			at = gone + g.dice.below(5*time.Second)
+			at = gone + g.below(5*time.Second)
 		}
 		at += g.pause(time.Minute)
 	}
@@ -178,10 +192,10 @@ func (g *generator) scaleToZero() {
 				some = append(some, &g.script.Bindings[i])
 			}
 		}
-		back := min(at+g.dice.between(time.Second, 3*time.Minute), g.until)
+		back := min(at+g.between(time.Second, 3*time.Minute), g.until)
 		for _, b := range some {
-			g.add(at+g.dice.below(min(2*time.Second, (back-at)/2)), PodGoes, b.Name, b.Pods)
-			g.add(back-g.dice.below(min(2*time.Second, (back-at)/2)), PodComes, b.Name, b.Pods)
+			g.add(at+g.below(min(2*time.Second, (back-at)/2)), PodGoes, b.Name, b.Pods)
+			g.add(back-g.below(min(2*time.Second, (back-at)/2)), PodComes, b.Name, b.Pods)
 		}
 		at = back
 	}

@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -16,48 +15,6 @@ const (
 	writeDelay  = 5 * time.Millisecond
 	noticeDelay = 50 * time.Millisecond // at most
 )
-
-// dice are seeded random numbers that several actors may draw.
-type dice struct {
-	mu sync.Mutex
-	r  *rand.Rand
-}
-
-// newDice returns the stream of a purpose: each has its own, so that a change of one does not shift the others.
-func newDice(seed uint64, purpose string) *dice {
-	var h uint64 = 14695981039346656037 // FNV-1a
-	for _, b := range []byte(purpose) {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return &dice{r: rand.New(rand.NewPCG(seed, h))}
-}
-
-// below draws a duration from [0, limit).
-func (d *dice) below(limit time.Duration) time.Duration {
-	if limit <= 0 {
-		return 0
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Duration(d.r.Int64N(int64(limit)))
-}
-
-// between draws a duration from [low, high).
-func (d *dice) between(low, high time.Duration) time.Duration { return low + d.below(high-low) }
-
-// share draws from [0, 1).
-func (d *dice) share() float64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.r.Float64()
-}
-
-// shuffle puts n things into a random order.
-func (d *dice) shuffle(n int, swap func(i, j int)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.r.Shuffle(n, swap)
-}
 
 // cluster is what the controller sees of Kubernetes: bindings with their pods and their stored checkpoints.
 type cluster struct {
@@ -86,7 +43,7 @@ type watcher struct {
 }
 
 func newCluster(clock Clock, group string, s *Script) *cluster {
-	c := &cluster{clock: clock, dice: newDice(s.Seed, "cluster"), group: group}
+	c := &cluster{clock: clock, dice: newDice(clock, s.Seed, "cluster"), group: group}
 	for _, b := range s.Bindings {
 		source := model.Source{Protocol: b.protocol(), GroupID: b.Source}
 		if b.Source == "" {
@@ -123,7 +80,7 @@ func (c *cluster) change(name, what string, alter func(b *bound)) {
 	watchers := slices.Clone(c.watchers)
 	c.mu.Unlock()
 	for _, w := range watchers {
-		delay := c.dice.below(noticeDelay)
+		delay := c.dice.below(noticeDelay, name)
 		c.clock.Go(func() {
 			if c.clock.Sleep(w.ctx, delay) == nil {
 				w.tell(name, what)

@@ -83,7 +83,7 @@ func environmentKeys(process string) (id, secret string) {
 
 // reachable asks the endpoint for the pods' group once, before anything depends on it.
 func (r *run) reachable() error {
-	client := ec2.NewFromConfig(r.config(r.ctx, "linearize", "linearize", newDice(0, "")))
+	client := ec2.NewFromConfig(r.config(r.ctx, "linearize", "linearize", newDice(r.clock, 0, "")))
 	_, err := client.DescribeSecurityGroups(r.ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{PodGroup}},
 		func(o *ec2.Options) { o.RetryMaxAttempts = 1 })
 	if err != nil {

@@ -40,7 +40,7 @@ type process struct {
 func (r *run) newProcess() *process {
 	r.generation++
 	p := &process{run: r, name: fmt.Sprintf("lbc-%d", r.generation), drained: r.clock.Gate()}
-	p.dice = newDice(r.opt.Script.Seed, p.name)
+	p.dice = newDice(r.clock, r.opt.Script.Seed, p.name)
 	p.ctx, p.die = context.WithCancel(r.ctx)
 	p.leading, p.yield = context.WithCancel(p.ctx)
 	if r.log != nil {
@@ -48,7 +48,7 @@ func (r *run) newProcess() *process {
 		p.recorder.OnError = r.failed
 	}
 	p.queue = newQueue(p.leading, r.clock)
-	p.deferred = model.NewDeferredQueue(r.opt.SyncPeriod, p.dice.below)
+	p.deferred = model.NewDeferredQueue(r.opt.SyncPeriod, func(limit time.Duration) time.Duration { return p.dice.below(limit, "deferred") })
 	config := r.config(p.ctx, p.name, userAgentOf(r.opt.Design), p.dice)
 	p.reconciler = model.NewReconciler(model.Config{
 		Design:     r.opt.Design,
@@ -84,7 +84,7 @@ func (p *process) enqueueAll(trigger string) {
 	if err != nil {
 		return // it no longer leads
 	}
-	p.dice.shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	p.dice.next("list").Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
 		p.queue.add(name, trigger)
 	}
@@ -147,7 +147,7 @@ func (p *process) skipped(name string) {
 
 // resync adds every binding whenever the informers' period is over. Its jitter is drawn once.
 func (p *process) resync() {
-	factor := 1 - model.SyncJitter + 2*model.SyncJitter*p.dice.share()
+	factor := 1 - model.SyncJitter + 2*model.SyncJitter*p.dice.next("resync").Float64()
 	period := time.Duration(float64(p.run.opt.SyncPeriod) * factor)
 	for p.run.clock.Sleep(p.leading, period) == nil {
 		p.enqueueAll("resync")

@@ -173,7 +173,9 @@ func (r *run) deposed() *process {
 }
 
 // lease is how long it takes until somebody else leads after the leader stopped renewing.
-func (r *run) lease(old *process) time.Duration { return leaseDuration + old.dice.below(retryPeriod) }
+func (r *run) lease(old *process) time.Duration {
+	return leaseDuration + old.dice.below(retryPeriod, "lease")
+}
 
 // leaderChange: the leader loses its lease while it is at work.
 func (r *run) leaderChange() {
@@ -233,7 +235,7 @@ const (
 // externalRevoke removes the managed rules as somebody else's program would: it looks, and revokes what it sees.
 func (r *run) externalRevoke() {
 	const name = "terraform"
-	client := groups{&process{run: r, ctx: r.ctx}, ec2.NewFromConfig(r.config(r.ctx, name, "APN/1.0 HashiCorp/1.0 Terraform/1.9.0", newDice(r.opt.Script.Seed, name)))}
+	client := groups{&process{run: r, ctx: r.ctx}, ec2.NewFromConfig(r.config(r.ctx, name, "APN/1.0 HashiCorp/1.0 Terraform/1.9.0", newDice(r.clock, r.opt.Script.Seed, name)))}
 	seen, err := client.DescribeSecurityGroups(r.ctx, []string{PodGroup}, nil)
 	if err != nil || len(seen) != 1 {
 		return // it would be tried again another day

@@ -22,8 +22,11 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // UnmarshalText reads what time.ParseDuration does.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no duration such as 1m30s", text)
+	}
 	*d = Duration(v)
-	return err
+	return nil
 }
 
 // Script is what happens around the controller: the bindings there are, and what befalls them and the controller, and when.
@@ -102,18 +105,24 @@ func ReadScript(r io.Reader) (*Script, error) {
 	d.DisallowUnknownFields()
 	var s Script
 	if err := d.Decode(&s); err != nil {
-		at := d.InputOffset()
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			at = syntax.Offset
+		var kind *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &syntax):
+			return nil, fmt.Errorf("line %d: %w", lineAt(text, syntax.Offset), err)
+		case errors.As(err, &kind):
+			return nil, fmt.Errorf("line %d: %w", lineAt(text, kind.Offset), err)
 		}
-		line := 1 + bytes.Count(text[:min(int(at), len(text))], []byte("\n"))
-		return nil, fmt.Errorf("line %d: %w", line, err)
+		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the script's closing brace")
 	}
 	return &s, s.validate()
+}
+
+func lineAt(text []byte, offset int64) int {
+	return 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
 }
 
 // Write writes a script as ReadScript takes it.

@@ -97,7 +97,7 @@ func newEndpoint(r *run) (*endpoint, error) {
 		faults = *r.opt.Faults
 	}
 	faults.Seed = r.opt.Script.Seed
-	e := &endpoint{run: r, dice: newDice(r.opt.Script.Seed, "network"), registered: map[string][]string{}}
+	e := &endpoint{run: r, dice: newDice(r.clock, r.opt.Script.Seed, "network"), registered: map[string][]string{}}
 	if e.sim, err = awsapi.NewSimulator(world, &faults, r.clock); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (e *endpoint) Do(ctx context.Context, c *awsapi.Call) (*awsapi.Answer, erro
 	e.mu.Lock()
 	e.calls++
 	e.mu.Unlock()
-	if err := e.run.clock.Sleep(ctx, e.dice.between(leastTransit, mostTransit)); err != nil {
+	if err := e.run.clock.Sleep(ctx, e.dice.between(leastTransit, mostTransit, c.Process+c.Action)); err != nil {
 		return nil, err
 	}
 	a, err := e.sim.Do(ctx, c)
@@ -120,7 +120,7 @@ func (e *endpoint) Do(ctx context.Context, c *awsapi.Call) (*awsapi.Answer, erro
 	}
 	e.follow(c, a)
 	e.look()
-	if err := e.run.clock.Sleep(ctx, e.dice.between(leastTransit, mostTransit)); err != nil {
+	if err := e.run.clock.Sleep(ctx, e.dice.between(leastTransit, mostTransit, c.Process+c.Action)); err != nil {
 		return nil, err
 	}
 	return a, nil
