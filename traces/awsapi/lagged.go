@@ -28,20 +28,21 @@ func (l *lagged[K, V]) remove(k K, now, visible traces.Instant) {
 	}
 }
 
+// add keeps the changes of a key in the order in which they were made and become visible: one that would become visible
+// only when a later one is visible is never seen. Of those that are visible now the last one is enough.
 func (l *lagged[K, V]) add(k K, c change[V], now traces.Instant) {
 	if l.changes == nil {
 		l.changes = map[K][]change[V]{}
 	}
-	all := append(l.changes[k], c)
-	first := 0
-	for i := len(all) - 1; i > 0; i-- {
-		if all[i].visible <= now {
-			first = i
-			break
-		}
+	all := l.changes[k]
+	for len(all) > 0 && all[len(all)-1].visible >= c.visible {
+		all = all[:len(all)-1]
 	}
-	all = all[first:]
-	if len(all) == 1 && !all[0].present && all[0].visible <= now {
+	all = append(all, c)
+	for len(all) > 1 && all[1].visible <= now {
+		all = all[1:]
+	}
+	if len(all) == 1 && !c.present && c.visible <= now {
 		delete(l.changes, k)
 		return
 	}
