@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ const repairsTitle = "Time until rules that were missing are back (Kaplan-Meier;
 func (row *Row) cells() []string {
 	var cells []string
 	for p, s := range row.Violated {
-		cell := fmt.Sprintf("%d (%.0f-%.0f %%)", s.Count, 100*s.Low, 100*s.High)
+		cell := fmt.Sprintf("%d (%.0f-%.0f%%)", s.Count, 100*s.Low, 100*s.High)
 		if n := row.Possible[p] + row.Unknown[p]; n > 0 {
 			cell += fmt.Sprintf(" %d?", n)
 		}
@@ -105,13 +106,25 @@ func (row *Row) repairCells() []string {
 	}
 	for _, p := range []float64{0.5, 0.9, 0.99, 1} {
 		seconds, known := s.Quantile(p)
-		cell := report.Duration(seconds)
+		cell := shortDuration(seconds)
 		if !known {
 			cell = "> " + cell
 		}
 		cells = append(cells, cell)
 	}
 	return cells
+}
+
+// shortDuration prints two units at most.
+func shortDuration(seconds float64) string {
+	const hour, day = 3600, 24 * 3600
+	switch {
+	case seconds >= day:
+		seconds = math.Round(seconds/hour) * hour
+	case seconds >= hour:
+		seconds = math.Round(seconds/60) * 60
+	}
+	return report.Duration(seconds)
 }
 
 var repairColumns = []string{"windows", "cut", "median", "p90", "p99", "max"}
