@@ -61,7 +61,24 @@ const beam = 4000
 const maxTGBs = 15
 
 // Explain decides for one design in one environment. The error is one of the program, not of the capture.
+//
+// Where a bound is reached, the capture is tried once more without the calls on targets. What explains the capture explains what
+// is left, too: of what is left some targets are hidden. So when nothing explains that, nothing explains the capture.
 func Explain(ctx context.Context, s *Subject, design model.Design, env Environment, opt Options) (*Result, error) {
+	r, err := explainAsItIs(ctx, s, design, env, opt)
+	if err != nil || r.Verdict != Unknown || r.States == 0 || len(s.watched) == 0 || ctx.Err() != nil {
+		return r, err
+	}
+	less, err := explainAsItIs(ctx, s.withoutTargets(), design, env, opt)
+	if err != nil || less.Verdict != DoesNot {
+		return r, err
+	}
+	less.States += r.States
+	less.Why = append(less.Why, "this is so whatever the targets; their calls are left out here")
+	return less, nil
+}
+
+func explainAsItIs(ctx context.Context, s *Subject, design model.Design, env Environment, opt Options) (*Result, error) {
 	r := &Result{Design: design.Name, Environment: env.Name, Of: len(s.ops)}
 	if s.Cannot != "" {
 		r.Verdict, r.Bound = Unknown, s.Cannot

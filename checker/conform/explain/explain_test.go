@@ -53,40 +53,21 @@ func explained(t testing.TB, s *Subject, design, env string, opt Options) *Resul
 	return r
 }
 
-func TestCaptures(t *testing.T) {
+// TestOtherDesigns: see TestFacts for the releases and confirm-authorize.
+func TestOtherDesigns(t *testing.T) {
 	for _, c := range []struct {
 		capture, design, environment string
 		want                         Verdict
 	}{
-		{"incident-2026-08-28", "v3.4.0", "fresh-reads", DoesNot},
-		{"incident-2026-08-28", "v3.4.0", "old-reads", Explains},
-		{"incident-2026-08-28", "v2.7.2", "old-reads", DoesNot},
-		{"incident-2026-08-28", "confirm-authorize", "old-reads", DoesNot},
 		{"incident-2026-08-28", "read-your-writes", "old-reads", DoesNot},
 		{"incident-2026-08-28", "all-ports", "old-reads", DoesNot},
-		{"real-run-incident", "v3.4.0", "fresh-reads", DoesNot},
-		{"real-run-incident", "v3.4.0", "old-reads", Explains},
-		{"real-run-incident", "v2.7.2", "old-reads", DoesNot},
-		{"real-run-incident", "confirm-authorize", "old-reads", DoesNot},
-		{"real-run-incident/history.ndjson", "v3.4.0", "fresh-reads", DoesNot},
-		{"real-run-incident/history.ndjson", "v3.4.0", "old-reads", Explains},
-		{"real-run-incident/history.ndjson", "v2.7.2", "old-reads", DoesNot},
-		{"real-run-incident/history.ndjson", "confirm-authorize", "old-reads", DoesNot},
-		{"real-run-incident/controller.log", "v3.4.0", "fresh-reads", DoesNot},
-		{"real-run-incident/controller.log", "v3.4.0", "old-reads", Explains},
-		{"real-run-incident/controller.log", "v2.7.2", "old-reads", DoesNot},
-		{"real-run-incident/cloudtrail.json", "v3.4.0", "old-reads", Explains},
-		{"real-run-control/cloudtrail.json", "v3.4.0", "fresh-reads", Explains},
-		{"real-run-restart/cloudtrail.json", "v3.4.0", "fresh-reads", Explains},
-		{"real-run-control", "v3.4.0", "fresh-reads", Explains},
-		{"real-run-control", "v2.7.2", "old-reads", DoesNot},
-		{"real-run-control", "confirm-authorize", "old-reads", DoesNot},
-		{"real-run-control/history.ndjson", "v3.4.0", "fresh-reads", Explains},
-		{"real-run-control/history.ndjson", "v2.7.2", "old-reads", DoesNot},
-		{"real-run-restart", "v3.4.0", "fresh-reads", Explains},
-		{"real-run-restart", "v2.7.2", "old-reads", DoesNot},
-		{"real-run-restart/history.ndjson", "v3.4.0", "fresh-reads", Explains},
-		{"real-run-restart/history.ndjson", "v2.7.2", "old-reads", DoesNot},
+		{"incident-2026-08-28", "no-cache", "old-reads", Explains},
+		{"incident-2026-08-28", "guard-view", "old-reads", Explains},
+		{"incident-2026-08-28", "confirm-authorize", "older-reads", DoesNot},
+		{"incident-2026-08-28", "v3.4.0", "slow-reads", Explains},
+		{"incident-2026-08-28", "v3.4.0", "crash", Explains},
+		{"incident-2026-08-28", "v3.4.0", "default-vpc", DoesNot},
+		{"real-run-control/history.ndjson", "no-cache", "fresh-reads", Explains},
 	} {
 		t.Run(strings.Join([]string{c.capture, c.design, c.environment}, " "), func(t *testing.T) {
 			_, s := read(t, c.capture)

@@ -92,6 +92,7 @@ func WriteText(w io.Writer, r *Report) error {
 		}
 		b.WriteByte('\n')
 		s.table(&b)
+		s.alike(&b)
 		s.stories(&b)
 	}
 	if len(r.Subjects) == 0 {
@@ -126,6 +127,27 @@ func (s *SubjectReport) table(b *strings.Builder) {
 			for _, why := range r.Why[:min(len(r.Why), 2)] {
 				wrap(b, indent+"- ", indent+"  ", why)
 			}
+		}
+	}
+}
+
+// alike names the designs between which the record does not decide.
+func (s *SubjectReport) alike(b *strings.Builder) {
+	var environments []string
+	designs := map[string][]string{}
+	for _, r := range s.Results {
+		if designs[r.Environment] == nil {
+			environments = append(environments, r.Environment)
+		}
+		if r.Verdict == Explains {
+			designs[r.Environment] = append(designs[r.Environment], r.Design)
+		} else if designs[r.Environment] == nil {
+			designs[r.Environment] = []string{}
+		}
+	}
+	for _, e := range environments {
+		if list := designs[e]; len(list) > 1 {
+			wrap(b, "", "  ", fmt.Sprintf("In %s nothing that was recorded tells these apart: %s.", e, strings.Join(list, ", ")))
 		}
 	}
 }

@@ -39,8 +39,52 @@ func (x *search) tell(r *Result) error {
 		}
 		t.step(path, i)
 	}
+	t.open(path)
 	r.Done = len(x.ops)
 	return nil
+}
+
+// open says which orders this explanation chose and the record leaves open: of an authorize and a revoke in the same second, or
+// that overlap, one after the other. The order of these two is what many designs differ in.
+func (t *teller) open(path []moment) {
+	const most = 3
+	var last *operation
+	n := 0
+	for i := range path {
+		o := path[i].label.ops[0]
+		if o < 0 || t.ops[o].kind > revoke {
+			continue
+		}
+		op := &t.ops[o]
+		if before := last; before != nil && before.kind != op.kind && t.either(before, op) {
+			if n++; n <= most {
+				t.fact("the record leaves open whether %s came first at %s, or %s; here the first did", t.calls(before), op.at, t.calls(op))
+			}
+		}
+		last = op
+	}
+	if n > most {
+		t.fact("the record leaves the order of %d more such pairs open", n-most)
+	}
+}
+
+func (t *teller) calls(op *operation) string { return kindWords[op.kind] + " " + t.list(op.rules) }
+
+// either says whether two operations, the first of which an explanation puts before the second, may have come the other way round.
+func (t *teller) either(a, b *operation) bool {
+	if a.stamp != b.stamp || b.call > a.ret || a.call > b.ret {
+		return false
+	}
+	for i := range t.ops {
+		if &t.ops[i] == b {
+			for j := b.after; j >= 0; j = t.ops[j].after {
+				if &t.ops[j] == a {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 func (t *teller) infer(format string, args ...any) {

@@ -322,6 +322,32 @@ func (s *Subject) live() {
 	}
 }
 
+// withoutTargets is the subject without the calls on targets.
+func (s *Subject) withoutTargets() *Subject {
+	n := *s
+	n.ops, n.watched = nil, nil
+	place := make([]int, len(s.ops))
+	for i, op := range s.ops {
+		place[i] = -1
+		if op.kind != register && op.kind != deregister {
+			place[i] = len(n.ops)
+			n.ops = append(n.ops, op)
+		}
+	}
+	for i := range n.ops {
+		a := n.ops[i].after
+		for a >= 0 && place[a] < 0 {
+			a = s.ops[a].after
+		}
+		if a >= 0 {
+			a = place[a]
+		}
+		n.ops[i].after = a
+	}
+	n.live()
+	return &n
+}
+
 // withoutDescribes drops describes of which no answer is known at all, as failed ones alone.
 func withoutDescribes(ops []operation, kept map[int]int) []operation {
 	var out []operation
