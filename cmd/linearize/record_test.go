@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -292,5 +293,52 @@ func TestParseSize(t *testing.T) {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q is %d", text, got)
 		}
+	}
+}
+
+// TestRecordHostile: what is no call is refused on the wire, leaves nothing in the record, and harms nobody else.
+func TestRecordHostile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	p := startRecord(t, "--simulate", writeWorld(t), "-o", dir)
+	address := strings.TrimPrefix(p.url, "http://")
+	send := func(request string) string {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		go io.WriteString(c, request) // it may be cut off before the end
+		status, err := bufio.NewReader(c).ReadString('\n')
+		if err != nil {
+			t.Fatalf("%.40q: %v", request, err)
+		}
+		return strings.TrimSpace(status)
+	}
+	const post = "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+	body := ruleCall(traces.AuthorizeSecurityGroupIngress, 80)
+	for _, c := range []struct{ request, want string }{
+		{"no HTTP at all\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		{"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		{post + "X: " + strings.Repeat("x", 1<<17) + "\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
+		{post + "Content-Length: 7\r\nContent-Length: 8\r\n\r\nAction=", "HTTP/1.1 400 Bad Request"},
+		{post + "Transfer-Encoding: gzip\r\n\r\n", "HTTP/1.1 501 Not Implemented"},
+		{post + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("10000\r\n"+strings.Repeat("a", 1<<16)+"\r\n", 20) + "0\r\n\r\n", "HTTP/1.1 413 Request Entity Too Large"},
+		{post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400 Bad Request"},
+		{post + "Content-Length: 0\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		{post + fmt.Sprintf("Origin: null\r\nContent-Length: %d\r\n\r\n%s", len(body), body), "HTTP/1.1 403 Forbidden"},
+		{post + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body), "HTTP/1.1 200 OK"},
+	} {
+		if got := send(c.request); got != c.want {
+			t.Errorf("%.120q: %s, want %s", c.request, got, c.want)
+		}
+	}
+	// One that never sends its end does not keep the tool from stopping for good.
+	half, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Close()
+	if said := p.stop(t); !strings.Contains(said, "1 operation of 1 process in ") {
+		t.Errorf("said %q", said)
 	}
 }
