@@ -33,6 +33,9 @@ func TestFacts(t *testing.T) {
 		{capture: "real-run-restart/controller.log", release: "fresh-reads", confirm: "fresh-reads", old: "fresh-reads"},
 		{capture: "real-run-restart/cloudtrail.json", release: "fresh-reads", old: "fresh-reads"},
 	} {
+		if sampled && strings.HasSuffix(c.capture, "cloudtrail.json") {
+			continue
+		}
 		t.Run(c.capture, func(t *testing.T) {
 			_, s := read(t, c.capture)
 			for design, want := range map[string]string{"v3.4.0": c.release, "v2.7.2": c.old, "confirm-authorize": c.confirm} {

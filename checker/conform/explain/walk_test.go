@@ -371,6 +371,9 @@ func TestWalksAreExplained(t *testing.T) {
 	}
 	designs := []string{"v3.4.0", "v2.7.2", "confirm-authorize", "no-cache", "write-through", "invalidate-on-error", "guard-view",
 		"guard-reread", "read-your-writes", "proposed", "all-ports"}
+	if sampled {
+		designs = []string{"v3.4.0"}
+	}
 	for _, design := range designs {
 		for _, env := range []string{"fresh-reads", "old-reads", "older-reads"} {
 			for range 4 {
@@ -400,7 +403,7 @@ func TestWalksAreExplained(t *testing.T) {
 		try(walk{design: "v3.4.0", env: "old-reads", tgbs: 6}, 30)
 		try(walk{design: "v2.7.2", env: "fresh-reads", tgbs: 6}, 30)
 	}
-	if calls < 5000 {
+	if calls < 5000 && !sampled {
 		t.Errorf("the walks hold %d calls only", calls)
 	}
 }
