@@ -47,7 +47,8 @@ var actions = func() map[string]map[string]action {
 }()
 
 // common are the parameters that every call may have; the last ones belong to signatures of version 2.
-var common = strings.Fields("Action Version DryRun AWSAccessKeyId Signature SignatureMethod SignatureVersion Timestamp Expires SecurityToken")
+var common = strings.Fields("Action Version DryRun " +
+	"AWSAccessKeyId Signature SignatureMethod SignatureVersion Timestamp Expires SecurityToken")
 
 // apply carries out a call at an instant. It depends on nothing but the world, the instant, the call and the conditions.
 func (w *World) apply(now traces.Instant, c *Call, on conditions) *Answer {

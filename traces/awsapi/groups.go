@@ -49,7 +49,8 @@ func (r *request) createGroup() error {
 	for _, t := range tags {
 		r.setTag(g.id, t, r.now, r.visible)
 	}
-	all := &rule{id: r.nextID("sgr-"), key: ruleKey{true, traces.Rule{Protocol: "-1", FromPort: -1, ToPort: -1, Source: "0.0.0.0/0"}}, kind: sourceIPv4}
+	anywhere := traces.Rule{Protocol: "-1", FromPort: -1, ToPort: -1, Source: "0.0.0.0/0"}
+	all := &rule{id: r.nextID("sgr-"), key: ruleKey{true, anywhere}, kind: sourceIPv4}
 	all.serial = r.serial
 	g.rules.set(all.key, all, r.now, r.now)
 	r.tell(g, false)

@@ -8,9 +8,10 @@ import (
 
 // networkActions describe what the world file says of networks and instances. Nothing changes them but tags.
 var networkActions = map[string]action{
-	"DescribeVpcs":              {params: "VpcId Filter MaxResults NextToken", do: (*request).listVPCs},
-	"DescribeSubnets":           {params: "SubnetId Filter MaxResults NextToken", do: (*request).listSubnets},
-	"DescribeNetworkInterfaces": {params: "NetworkInterfaceId Filter MaxResults NextToken IncludeManagedResources", do: (*request).listInterfaces},
+	"DescribeVpcs":    {params: "VpcId Filter MaxResults NextToken", do: (*request).listVPCs},
+	"DescribeSubnets": {params: "SubnetId Filter MaxResults NextToken", do: (*request).listSubnets},
+	"DescribeNetworkInterfaces": {params: "NetworkInterfaceId Filter MaxResults NextToken IncludeManagedResources",
+		do: (*request).listInterfaces},
 	"DescribeInstances":         {params: "InstanceId Filter MaxResults NextToken IncludeManagedResources", do: (*request).listInstances},
 	"DescribeAvailabilityZones": {params: "ZoneName ZoneId Filter AllAvailabilityZones", do: (*request).listZones},
 	"DescribeAccountAttributes": {params: "AttributeName", do: (*request).accountAttributes},

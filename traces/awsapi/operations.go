@@ -72,7 +72,9 @@ var decoders = map[string]decoder{
 
 // one makes a decoder of a function that completes the only operation of a call. It reports whether all of the request
 // could be read.
-func one(complete func(op *traces.Operation, p *params, answer *element) bool) func(traces.Operation, *params, *element) []traces.Operation {
+func one(
+	complete func(op *traces.Operation, p *params, answer *element) bool,
+) func(traces.Operation, *params, *element) []traces.Operation {
 	return func(op traces.Operation, p *params, answer *element) []traces.Operation {
 		op.Unclear = !complete(&op, p, answer) || strings.EqualFold(answer.text("return"), "false")
 		return []traces.Operation{op}

@@ -453,7 +453,8 @@ func (w *World) loadTargetGroups(f *worldFile) error {
 		g := &targetGroup{
 			arn: of.ARN, name: of.Name, protocol: firstText(of.Protocol, "HTTP"), kind: firstText(of.TargetType, "ip"), port: of.Port,
 			attributes: map[string]string{
-				deregistrationDelay: "300", "stickiness.enabled": "false", "load_balancing.algorithm.type": "round_robin", "slow_start.duration_seconds": "0",
+				deregistrationDelay: "300", "stickiness.enabled": "false",
+				"load_balancing.algorithm.type": "round_robin", "slow_start.duration_seconds": "0",
 			},
 			healthyAfter: time.Duration(of.HealthyAfter),
 		}
