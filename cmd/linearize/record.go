@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -115,7 +116,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	server := &http.Server{
 		Handler: record.Handler(record.HandlerOptions{
 			Backend: e.backend, Log: e.log, Sinks: e.sinks, Keys: keys, RequestID: record.RandomRequestID,
-			Failed: func(err error) { note("%v", err) },
+			Failed: sparingly(note),
 		}),
 		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: log.New(cmd.ErrOrStderr(), "linearize record: ", 0),
@@ -137,6 +138,20 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	}
 	note("%s in %s; judge them with\n  linearize check %s", e.count, f.dir, f.dir)
 	return nil
+}
+
+// sparingly prints the first errors, and of the rest one each time that their number has doubled: a full disk fails every call.
+func sparingly(note func(format string, args ...any)) func(error) {
+	const all = 16 // a power of two
+	var n atomic.Uint64
+	return func(err error) {
+		switch n := n.Add(1); {
+		case n < all:
+			note("%v", err)
+		case n&(n-1) == 0:
+			note("%v (error %d; the next line comes with error %d)", err, n, 2*n)
+		}
+	}
 }
 
 // endpoint is what the server is made of.
