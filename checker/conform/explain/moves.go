@@ -401,11 +401,22 @@ func (x *search) restart(tr *trail, a model.Action, p int) {
 func (x *search) runsOn(tr *trail, a model.Action, p int) bool {
 	done := tr.n.done
 	for _, life := range x.Subject.lives {
-		if done.has(life[0]) && !done.has(life[1]) && (len(x.callers) < 2 || a == model.Crash && x.mayBe(tr, p, &x.ops[life[0]])) {
+		if done.has(life[0]) && !done.has(life[1]) && x.ends(tr, a, p, &x.ops[life[0]]) {
 			return true
 		}
 	}
 	return false
+}
+
+// ends says whether a process that begins anew may be, or is, the one that sent an operation.
+func (x *search) ends(tr *trail, a model.Action, p int, op *operation) bool {
+	switch {
+	case len(x.callers) < 2:
+		return true
+	case a == model.Crash:
+		return x.mayBe(tr, p, op)
+	}
+	return int(tr.lives[p-1]) == x.callerNumber(op) // it did not lead, and may never have run before
 }
 
 // expire lets a cache entry expire, once no read is old any more, unless reads may be old for that long. An entry that is true
