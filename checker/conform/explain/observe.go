@@ -197,13 +197,24 @@ func (s *Subject) follows(op, other int) bool {
 }
 
 // thin drops what adds nothing: of a process that is seen to lead again and again, with nothing else in between, the first and
-// the last time count.
+// the last time count. In between is nothing where each comes right after the one before, or where no log orders them.
 func (s *Subject) thin() {
 	var kept []operation
 	moved := make([]int, len(s.ops))
-	idle := func(i int) bool { return i >= 0 && i < len(s.ops) && s.ops[i].kind == runs }
+	ordered := make([]bool, len(s.ops)+1)
 	for i, op := range s.ops {
-		if idle(i) && idle(i-1) && idle(i+1) && s.ops[i-1].caller == op.caller && s.ops[i+1].caller == op.caller {
+		if op.after >= 0 {
+			ordered[i], ordered[op.after] = true, true
+		}
+	}
+	joins := func(i int) bool { // whether i goes on with what i-1 says
+		if i < 1 || i >= len(s.ops) || s.ops[i].kind != runs || s.ops[i-1].kind != runs || s.ops[i].caller != s.ops[i-1].caller {
+			return false
+		}
+		return s.ops[i].after == i-1 || !ordered[i] && !ordered[i-1]
+	}
+	for i, op := range s.ops {
+		if joins(i) && joins(i+1) {
 			moved[i] = len(kept) - 1 // what came after it comes after the one before
 			continue
 		}
