@@ -112,12 +112,13 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	options := record.HandlerOptions{Backend: e.backend, Log: e.log, Sinks: e.sinks, Keys: keys, Failed: sparingly(note)}
+	if f.simulate != "" {
+		options.RequestID = record.RandomRequestID // those of two stand-ins must not be alike
+	}
 	address := "http://" + listener.Addr().String()
 	server := &http.Server{
-		Handler: record.Handler(record.HandlerOptions{
-			Backend: e.backend, Log: e.log, Sinks: e.sinks, Keys: keys, RequestID: record.RandomRequestID,
-			Failed: sparingly(note),
-		}),
+		Handler:        record.Handler(options),
 		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: log.New(cmd.ErrOrStderr(), "linearize record: ", 0),
 	}

@@ -241,6 +241,46 @@ func TestRecordStops(t *testing.T) {
 	}
 }
 
+// TestRecordAsProxy: a proxy before a stand-in records what the stand-in does.
+func TestRecordAsProxy(t *testing.T) {
+	behind, before := filepath.Join(t.TempDir(), "behind"), filepath.Join(t.TempDir(), "before")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("the proxy's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDPROXY")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "the proxy's")
+	world := startRecord(t, "--simulate", writeWorld(t), "-o", behind, "--key", "AKIDPROXY:"+secret)
+	proxy := startRecord(t, "--upstream-url", world.url, "-o", before)
+	for _, op := range []string{traces.AuthorizeSecurityGroupIngress, traces.RevokeSecurityGroupIngress, traces.RevokeSecurityGroupIngress} {
+		answer, err := http.Post(proxy.url, "application/x-www-form-urlencoded", strings.NewReader(ruleCall(op, 80)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+	}
+	proxy.stop(t)
+	world.stop(t)
+	read := func(dirs ...string) []traces.Operation {
+		c, err := capture.Read(t.Context(), dirs, strings.NewReader(""), capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return traces.Merge(c.History, 0).Operations
+	}
+	apart, together := read(before), read(before, behind)
+	if len(apart) != 3 || len(together) != 3 {
+		t.Fatalf("%d operations in the proxy's record, %d in both; want 3 and 3", len(apart), len(together))
+	}
+	for i, op := range together {
+		if op.RequestID == "" || op.RequestID != apart[i].RequestID || op.Outcome == traces.Pending || len(op.Sources) != 2 ||
+			op.Call < apart[i].Call || op.Return > apart[i].Return {
+			t.Errorf("operation %d is %+v, in the proxy's record %+v", i, op, apart[i])
+		}
+	}
+}
+
 // TestRecordRefusals has calls of the tool that cannot be served: each says what to do and leaves no folder behind.
 func TestRecordRefusals(t *testing.T) {
 	world := writeWorld(t)

@@ -33,7 +33,8 @@ type HandlerOptions struct {
 	Keys map[string]string
 	// Process names the caller; without it, ProcessName does.
 	Process func(traces.Caller) string
-	// RequestID makes the id of a call; without it the backend chooses.
+	// RequestID makes the id of a call; without it the backend chooses. Leave that to an Upstream: the id is AWS's, and one that is
+	// recorded when the call begins has to be the one with which it ends.
 	RequestID func() string
 	// Now is the clock for signatures; without it, this machine's.
 	Now func() time.Time
