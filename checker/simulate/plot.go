@@ -79,7 +79,7 @@ func (p *plot) shares(top, bottom float64) {
 	width := (plotWidth - plotMargin - labelWidth) / float64(len(p.r.Properties))
 	for c, name := range p.r.Properties {
 		left := labelWidth + float64(c)*width
-		at := func(share float64) float64 { return left + 8 + share*(width-32) }
+		at := func(share float64) float64 { return left + 8 + share*(width-56) }
 		p.text(left+8, top-10, "head", "start", name)
 		for _, tick := range []float64{0, 0.5, 1} {
 			p.line(at(tick), top, at(tick), bottom, "grid")

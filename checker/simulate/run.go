@@ -122,6 +122,8 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	cancel()
 	clock.Interrupt()
 	clock.Drain()
+	// A capture ends with its last record: without this one nobody knew how long what is still open has lasted.
+	r.failed(log.Note(traces.Observation{Kind: traces.Noted, Text: "the run ends"}))
 	r.failed(log.Close())
 	out := &Result{History: history.Bytes(), Truth: world.truth(clock.Now()), Calls: world.calls, Processes: len(r.processes)}
 	for _, p := range r.processes {
