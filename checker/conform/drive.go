@@ -288,6 +288,17 @@ func (d *Driver) Compute(w []uint64, process int, computed [engine.FunCap]engine
 	d.putMemoryAtComputed(w, d.at.memory.Off+(process-1)*d.at.memory.Stride+d.at.memoryAtComputed.Off, &computed)
 }
 
+// Anonymize has a worker of the loaded state reconcile another binding, with a pod that is registered.
+func (d *Driver) Anonymize(w []uint64, process, worker, tgb int) {
+	me := d.s.worker[process-1][worker-1]
+	me.Tgb, me.Pod = tgb, 1
+	d.s.pods[tgb-1], d.s.registered[tgb-1], d.s.checkpoint[tgb-1] = 1, 1, 1
+	d.putPods(w, d.at.pods.Off, &d.s.pods)
+	d.putRegistered(w, d.at.registered.Off, &d.s.registered)
+	d.putCheckpoint(w, d.at.checkpoint.Off, &d.s.checkpoint)
+	d.putWorkerAtAt(w, d.at.worker.Off+(process-1)*d.at.worker.Stride+(worker-1)*d.at.workerAt.Stride, &me)
+}
+
 // ForgetAll overwrites what a process remembers with what it has after a start.
 func (d *Driver) ForgetAll(w []uint64, process int) {
 	d.putMemoryAt(w, d.at.memory.Off+(process-1)*d.at.memory.Stride, &d.k.freshMemory)

@@ -25,7 +25,8 @@ const (
 
 // Options bound the search.
 type Options struct {
-	// States bounds the states that one design in one environment may take; 0 means 400,000 and 2,000 more for each operation.
+	// States bounds the states that are looked at for one design in one environment, in each way to lay the capture out for the
+	// model; 0 means 1,000,000 and 15,000 more for each operation.
 	States int
 	// Timeout bounds the time for one design in one environment; 0 means none.
 	Timeout time.Duration
@@ -56,6 +57,9 @@ type Result struct {
 
 // beam is how many states are looked at after each operation while the sources' own times are taken at their word.
 const beam = 4000
+
+// maxMemory is the size of the heap, in bytes, beyond which a search is given up.
+const maxMemory = 960 << 20
 
 // maxTGBs is how many bindings a model can have: their rules are the elements of a set of 128.
 const maxTGBs = 15
@@ -89,9 +93,9 @@ func explainAsItIs(ctx context.Context, s *Subject, design model.Design, env Env
 		return r, nil
 	}
 	if opt.States == 0 {
-		opt.States = 400_000 + 2_000*len(s.ops)
+		opt.States = 1_000_000 + 15_000*len(s.ops)
 	}
-	b := &budget{ctx: ctx, states: opt.States}
+	b := &budget{ctx: ctx, states: opt.States, memory: maxMemory}
 	if opt.Timeout > 0 {
 		b.until = time.Now().Add(opt.Timeout)
 	}
@@ -102,8 +106,8 @@ func explainAsItIs(ctx context.Context, s *Subject, design model.Design, env Env
 		s := whole
 		if try.stamped {
 			s = whole.narrowed()
-			b.used = 0
 		}
+		b.used = 0
 		w := world{design: design, env: env, tagged: try.tagged, limit: s.limit(), vpc: env.defaultVPC}
 		x, err := newSearch(s, w, try.extra, b)
 		if err != nil {
@@ -115,18 +119,16 @@ func explainAsItIs(ctx context.Context, s *Subject, design model.Design, env Env
 		if err := x.start(); err != nil {
 			return nil, err
 		}
-		used := b.used
 		got, err := x.safely()
 		if err != nil {
 			return nil, err
 		}
-		r.States += b.used - used
+		r.States += b.used
 		if x.found != nil {
 			r.Verdict = Explains
 			return r, x.tell(r)
 		}
 		if try.stamped {
-			b.used = 0
 			continue
 		}
 		if got.at != nil && best.behind(got.at, got.count) {
@@ -136,13 +138,7 @@ func explainAsItIs(ctx context.Context, s *Subject, design model.Design, env Env
 			r.Bound = x.gaveUp
 		}
 		if x.over != "" {
-			r.Bound = fmt.Sprintf("%d states", opt.States)
-			if x.over == "time" {
-				r.Bound = opt.Timeout.String()
-				if opt.Timeout == 0 {
-					r.Bound = "interrupted"
-				}
-			}
+			r.Bound = x.over
 			break
 		}
 	}

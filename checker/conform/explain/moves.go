@@ -231,6 +231,7 @@ func (x *search) put(tr *trail) {
 	}
 	defer x.release(x.scratch.used)
 	c.state = x.copy(c.state)
+	x.anonymous(c.state)
 	x.canonical(c.state)
 	x.tidy(c.state, &c.wants)
 	if x.known(count, &c) {
@@ -246,6 +247,21 @@ func (x *search) put(tr *trail) {
 	}
 	c.state, c.steps = slices.Clone(c.state), slices.Clone(steps)
 	x.insert(count, &c)
+}
+
+// shown says whether the capture shows something of a binding itself: a registration of its targets, or that it was skipped.
+func (x *search) shown(tgb int) bool { return x.watch.Has(tgb) || x.d.Skipped.Has(tgb) }
+
+// anonymous forgets whose reconcile is in flight, where nothing of the binding itself is seen and nothing else is in flight: what is still to come does not depend on it.
+func (x *search) anonymous(state []uint64) {
+	if !x.single || x.nobody == 0 {
+		return
+	}
+	x.load(state)
+	if me := x.d.WorkerOf(1, 1); me.Step != conform.AtIdle && !x.shown(me.Tgb) {
+		x.d.Anonymize(state, 1, 1, x.nobody)
+		x.loaded = nil
+	}
 }
 
 // tidy writes what is typical of wants into a state, and forgets what a process remembers that neither leads nor is busy: when

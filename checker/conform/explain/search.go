@@ -3,6 +3,8 @@ package explain
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
+	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -82,8 +84,11 @@ type search struct {
 	targets []engine.Set // by operation: its rules
 	watch   engine.Set   // bindings whose targets were recorded
 	beam    int          // if not 0, how many states of a level are looked at, those with the shortest ways
+	twins   []int32      // by operation: the one before that is its equal; -1
 	budget  *budget
 
+	// nobody is a binding of which nothing is shown; 0 if there is none.
+	nobody int
 	// single says that nothing comes between the steps of a reconcile that are not seen.
 	single bool
 
@@ -103,17 +108,32 @@ type budget struct {
 	ctx    context.Context
 	states int
 	used   int
+	memory uint64 // bytes of the heap; 0 for no bound
 	until  time.Time
+	sample [1]metrics.Sample
 }
 
+// over names the bound that was reached.
 func (b *budget) over() string {
 	switch {
 	case b.used >= b.states:
-		return "states"
-	case b.used%256 == 0 && (b.ctx.Err() != nil || !b.until.IsZero() && time.Now().After(b.until)):
-		return "time"
+		return fmt.Sprintf("%d states", b.states)
+	case b.used%256 != 0:
+	case b.ctx.Err() != nil:
+		return "interrupted"
+	case !b.until.IsZero() && time.Now().After(b.until):
+		return "the time that was given"
+	case b.memory > 0 && b.used%(1<<14) == 0 && b.heap() > b.memory:
+		return fmt.Sprintf("%d MiB of memory", b.memory>>20)
 	}
 	return ""
+}
+
+// heap is the size of what is live, or was when garbage was last looked for, and of what came since then.
+func (b *budget) heap() uint64 {
+	b.sample[0].Name = "/memory/classes/heap/objects:bytes"
+	metrics.Read(b.sample[:])
+	return b.sample[0].Value.Uint64()
 }
 
 // attempt is a call that the design would have made, with some operations done, and that is not what the capture shows.
@@ -154,6 +174,12 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 	x.single = e.processes == 1 && e.workers == 1 && !e.external && !e.delayed &&
 		!slices.ContainsFunc(s.ops, func(op operation) bool { return op.foreign })
 	x.scratch.words = m.Words
+	for t := x.world.tgbs; t > 0; t-- {
+		if !x.shown(t) {
+			x.nobody = t
+		}
+	}
+	x.twins = s.twins()
 	return x, nil
 }
 
@@ -402,11 +428,50 @@ func (x *search) enabled(d done) []int {
 		if !op.optional() {
 			until = min(until, op.ret)
 		}
+		if twin := x.twins[i]; twin >= 0 && !d.has(int(twin)) {
+			continue
+		}
 		if op.after < 0 || d.has(op.after) || x.ops[op.after].optional() {
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// twins finds for each operation the last one before it that differs in nothing but when it was called and returned, both no
+// later. The two can change places in every explanation, so that only those matter in which they come in this order.
+func (s *Subject) twins() []int32 {
+	tied := make([]bool, len(s.ops)) // to another by what their caller did first
+	for i := range s.ops {
+		if a := s.ops[i].after; a >= 0 {
+			tied[i], tied[a] = true, true
+		}
+	}
+	for _, life := range s.lives {
+		tied[life[0]], tied[life[1]] = true, true
+	}
+	type class struct {
+		kind               kind
+		outcome            traces.Outcome
+		port               int32
+		foreign, certain   bool
+		rules, err, caller string
+	}
+	last := map[class]int32{}
+	twins := make([]int32, len(s.ops))
+	for i := range s.ops {
+		op := &s.ops[i]
+		twins[i] = -1
+		if tied[i] || op.observed() {
+			continue
+		}
+		c := class{op.kind, op.outcome, op.port, op.foreign, op.certain, fmt.Sprint(op.rules), op.err, op.caller}
+		if j, ok := last[c]; ok && s.ops[j].call <= op.call && s.ops[j].ret <= op.ret {
+			twins[i] = j
+		}
+		last[c] = int32(i)
+	}
+	return twins
 }
 
 // finish marks operations as done. Of operations without an answer that lie far behind it is assumed that they never took
