@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -253,15 +255,16 @@ func (h *handler) control(w http.ResponseWriter, r *http.Request, body []byte) {
 // "AKIA…Q3ZX elbv2.k8s.aws/v3.4.0". Sessions of one role have keys of their own, so that this tells them apart; two programs that
 // use one key with one release are one process to whoever only sees their calls.
 func ProcessName(c traces.Caller) string {
-	key := c.AccessKeyID
+	key := []rune(c.AccessKeyID)
 	if n := len(key); n > 12 {
-		key = key[:4] + "…" + key[n-4:]
+		key = slices.Concat(key[:4], []rune{'…'}, key[n-4:])
 	}
-	name := strings.TrimSpace(key + " " + c.Product())
-	if name == "" {
-		name = c.SourceAddress
+	program := []rune(c.Product())
+	const most = 64 // a user agent may be anything
+	if len(program) > most {
+		program = append(program[:most], '…')
 	}
-	return name
+	return cmp.Or(strings.TrimSpace(string(key)+" "+string(program)), c.SourceAddress)
 }
 
 // RandomRequestID is a request id as AWS has them: a random UUID.

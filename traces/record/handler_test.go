@@ -405,9 +405,59 @@ func TestProcessName(t *testing.T) {
 		{traces.Caller{AccessKeyID: "test", UserAgent: "aws-sdk-go-v2/1.30.0 ua/2.0 os/linux elbv2.k8s.aws/v2.10.0"}, "test elbv2.k8s.aws/v2.10.0"},
 		{traces.Caller{UserAgent: "aws-cli/2.15.0 Python/3.11", SourceAddress: "127.0.0.1"}, "aws-cli/2.15.0"},
 		{traces.Caller{SourceAddress: "10.0.0.7"}, "10.0.0.7"},
+		{traces.Caller{AccessKeyID: strings.Repeat("ä", 20), UserAgent: strings.Repeat("ö", 100)}, "ääää…ääää " + strings.Repeat("ö", 64) + "…"},
 	} {
 		if got := ProcessName(c.caller); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.caller, got, c.want)
 		}
 	}
+}
+
+// FuzzHandler: whatever a client sends is answered, as HTTP has it, and what was answered with a success and is a call on rules is in
+// the record.
+func FuzzHandler(f *testing.F) {
+	world := func() awsapi.Backend {
+		w, err := awsapi.LoadWorld(strings.NewReader(`{"groups":[{"id":"sg-0aaa1111bbbb2222c"}]}`))
+		if err != nil {
+			f.Fatal(err)
+		}
+		s, err := awsapi.NewSimulator(w, nil, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return s
+	}
+	form := strings.Replace(authorizeForm("80"), "sg-1", "sg-0aaa1111bbbb2222c", 1)
+	f.Add("POST", "/", "127.0.0.1", "application/x-www-form-urlencoded", form)
+	f.Add("GET", "/?"+form, "localhost:4566", "", "")
+	f.Add("PUT", "/_linearize/faults", "127.0.0.1", "application/json", `{"readLag":"1s"}`)
+	f.Add("POST", "/x?Action=DescribeSecurityGroups&Version=2016-11-15", "[::1]:80", "multipart/form-data", "x")
+	f.Fuzz(func(t *testing.T, method, target, host, kind, body string) {
+		at, err := url.ParseRequestURI(target)
+		if err != nil {
+			return
+		}
+		var memory memory
+		log, err := NewLog(&memory, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		r.Method, r.URL, r.Host, r.RemoteAddr = method, at, host, "127.0.0.1:1"
+		r.Header.Set("Content-Type", kind)
+		w := httptest.NewRecorder()
+		Handler(HandlerOptions{Backend: world(), Log: log, Failed: func(err error) { t.Error(err) }}).ServeHTTP(w, r)
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		recorded := memory.history(t).Operations
+		for _, op := range recorded {
+			if (op.Outcome == traces.Succeeded) != (w.Code == http.StatusOK) || op.RequestID != w.Header().Get("X-Amzn-Requestid") {
+				t.Errorf("answered with %d %s, recorded as %+v", w.Code, w.Body, op)
+			}
+		}
+		if w.Code == http.StatusOK && strings.Contains(w.Body.String(), "<AuthorizeSecurityGroupIngressResponse") && len(recorded) == 0 {
+			t.Errorf("answered with %s, and not recorded", w.Body)
+		}
+	})
 }
