@@ -181,11 +181,10 @@ func (s *Subject) tries() []try {
 			if extra && (len(s.ports) < 2 || len(s.ports) == maxTGBs || s.only) {
 				continue
 			}
-			// Where every describe was recorded, and none of tagged groups, the group has no tag.
-			if !s.describes || s.listed {
-				out = append(out, try{stamped, true, extra})
+			// Where every describe was recorded, and none of groups with a tag, that may still be what one of the group was.
+			for _, tagged := range []bool{!s.describes || s.listed, s.describes && !s.listed} {
+				out = append(out, try{stamped, tagged, extra})
 			}
-			out = append(out, try{stamped, false, extra})
 		}
 	}
 	return out

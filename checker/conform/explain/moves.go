@@ -305,8 +305,10 @@ func (x *search) look(tr *trail, a model.Action, args conform.Args) {
 	for i, v := range answers {
 		l := label{action: a, args: args, answer: v, answered: true, ops: [2]int32{-1, -1}}
 		state := outs[i*words : (i+1)*words]
-		if !x.describes || a == model.ListTagged {
+		if !x.describes || a == model.ListTagged && x.listed {
 			x.proceed(tr.then(state, l))
+		}
+		if !x.describes {
 			continue
 		}
 		ops := x.matches(tr, args.Process, describe, v, ok)
