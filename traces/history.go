@@ -199,9 +199,10 @@ type History struct {
 	Inputs       []Input
 	// Header keeps what a history file said of itself besides its version.
 	Header map[string]string
-	// Expected is how many bytes the input has that is being read, 0 where nobody knows: a hint for readers.
+	// Expected is how many bytes the input has that is being read, with those of its kind that come after it; 0 where nobody knows.
+	// It is a hint for readers.
 	Expected int64
-	// Open are, while parts of recordings are read, the operations that have no answer yet: recording → sequence number → index. A
-	// later part may complete them.
-	Open map[string]map[int64]int
+	// Recordings are, by their ids, what the parts of a recording share while they are read; whoever reads the last part may drop
+	// them.
+	Recordings map[string]*Recording
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -45,6 +44,8 @@ func ReadHistory(r io.Reader, h *History, input int) error {
 				return err
 			}
 			header = false
+		case bytes.HasPrefix(line, []byte(`{"history"`)) && d.header(line) == nil:
+			// Another file's header: the parts of a recording were concatenated.
 		default:
 			d.in.Records++
 			switch err := d.record(line, lines); {
@@ -63,7 +64,6 @@ func ReadHistory(r io.Reader, h *History, input int) error {
 	if header {
 		return ErrNoHistory
 	}
-	d.leaveOpen()
 	d.resolveAfter()
 	return nil
 }
@@ -76,18 +76,24 @@ func IsHistory(line []byte) bool {
 	return json.Unmarshal(line, &header) == nil && header.History != ""
 }
 
-type historyDecoder struct {
-	h           *History
-	input       int
-	in          *Input
+// Recording is what the parts of one recording share: the operations that a later part may complete, and values that many
+// records have.
+type Recording struct {
+	open        map[int64]int // the operations without an answer, by sequence number
 	strings     map[string]string
 	permissions map[string][]Permission
 	callers     map[string]*Caller
-	bytes       int64   // that were read
-	first       int     // the index of the first operation of this input
-	seqs        []int64 // the sequence numbers of its operations, or noSeq
-	after       []pendingAfter
-	open        map[int64]int // the operations without an answer, by sequence number
+}
+
+type historyDecoder struct {
+	*Recording
+	h     *History
+	input int
+	in    *Input
+	bytes int64   // that were read
+	first int     // the index of the first operation of this input
+	seqs  []int64 // the sequence numbers of its operations, or noSeq
+	after []pendingAfter
 }
 
 // noSeq stands for an operation without a sequence number.
@@ -106,10 +112,6 @@ func (d *historyDecoder) header(line []byte) error {
 	if !IsHistory(line) {
 		return ErrNoHistory
 	}
-	d.strings = map[string]string{}
-	d.permissions = map[string][]Permission{}
-	d.callers = map[string]*Caller{}
-	d.open = map[int64]int{}
 	err := eachField(line, func(name, value []byte) error {
 		text := string(value)
 		var s string
@@ -133,21 +135,16 @@ func (d *historyDecoder) header(line []byte) error {
 		d.h.Header[string(name)] = text
 		return nil
 	})
-	if open := d.h.Open[d.in.Recording]; open != nil {
-		d.open = open
+	if d.Recording = d.h.Recordings[d.in.Recording]; d.Recording == nil {
+		d.Recording = &Recording{map[int64]int{}, map[string]string{}, map[string][]Permission{}, map[string]*Caller{}}
+		if d.in.Recording != "" {
+			if d.h.Recordings == nil {
+				d.h.Recordings = map[string]*Recording{}
+			}
+			d.h.Recordings[d.in.Recording] = d.Recording
+		}
 	}
 	return err
-}
-
-// leaveOpen keeps what this part of a recording leaves without an answer for the next part.
-func (d *historyDecoder) leaveOpen() {
-	if d.in.Recording == "" || len(d.open) == 0 {
-		return
-	}
-	if d.h.Open == nil {
-		d.h.Open = map[string]map[int64]int{}
-	}
-	d.h.Open[d.in.Recording] = d.open
 }
 
 // complete puts op in the place of the operation without an answer of which it is the whole record, if there is one. It returns
@@ -356,7 +353,10 @@ func (d *historyDecoder) allot() {
 	}
 	rest := float64(read) * float64(d.h.Expected-d.bytes) / float64(d.bytes)
 	const most = 64 // times what was read: the rest may be of another kind
-	d.h.Operations = slices.Grow(d.h.Operations, int(min(rest*1.02, float64(most*read)))+64)
+	// A slice that grows by itself takes a quarter too much.
+	larger := make([]Operation, n, n+int(min(rest*1.02, float64(most*n)))+64)
+	copy(larger, d.h.Operations)
+	d.h.Operations = larger
 }
 
 // resolveAfter turns the sequence numbers of "after" into indices.

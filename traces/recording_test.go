@@ -92,6 +92,8 @@ func TestCompletion(t *testing.T) {
 		{"two files", []string{part(1, record(1, 1, 0, ""), record(2, 2, 0, "")), part(2, record(1, 1, 4, ""), record(3, 4, 5, `"after":1`))},
 			[]string{"seq 1 1s..4s ok (line 2 of 2)", "seq 2 2s..… pending (line 3 of 1)", "seq 3 4s..5s ok after seq 1 (line 3 of 2)"}, []counts{{1, 1, 0, 0}, {2, 2, 0, 0}}},
 		{"over one file", []string{part(1, record(1, 1, 0, "")), part(2), part(3, record(1, 1, 4, ""))}, []string{"seq 1 1s..4s ok (line 2 of 3)"}, []counts{{0, 0, 0, 0}, {0, 0, 0, 0}, {1, 1, 0, 0}}},
+		{"two files that were concatenated", []string{part(1, record(1, 1, 0, ""), record(2, 2, 0, "")) + part(2, record(1, 1, 4, ""), record(3, 4, 5, `"after":1`))},
+			[]string{"seq 1 1s..4s ok (line 5 of 1)", "seq 2 2s..… pending (line 3 of 1)", "seq 3 4s..5s ok after seq 1 (line 6 of 1)"}, []counts{{3, 3, 0, 0}}},
 		{"in the wrong order", []string{part(2, record(1, 1, 4, ""), record(3, 5, 6, "")), part(1, record(1, 1, 0, ""), record(2, 2, 0, ""))},
 			[]string{"seq 1 1s..4s ok (line 2 of 1)", "seq 2 2s..… pending (line 3 of 2)", "seq 3 5s..6s ok (line 3 of 1)"}, []counts{{2, 2, 0, 0}, {1, 1, 0, 0}}},
 		{"a part given twice", []string{part(1, record(1, 1, 0, ""), record(2, 1, 2, "")), part(2, record(1, 1, 4, "")), part(1, record(1, 1, 0, ""), record(2, 1, 2, ""))},

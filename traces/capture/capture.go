@@ -58,7 +58,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, options Options)
 	}
 	c := &Capture{History: &traces.History{}}
 	r := &reader{
-		ctx: ctx, options: options, Capture: c, seen: map[string]string{},
+		ctx: ctx, options: options, Capture: c, seen: map[string]string{}, ahead: map[string]int64{},
 		trail: cloudtrail.NewReader(c.History, cloudtrail.Options{Skew: options.Skew}),
 	}
 	for _, path := range paths {
@@ -67,6 +67,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, options Options)
 		}
 	}
 	r.trail.Finish()
+	c.History.Recordings = nil
 	return c, nil
 }
 
@@ -76,6 +77,7 @@ type reader struct {
 	options Options
 	trail   *cloudtrail.Reader
 	seen    map[string]string // the paths that were read, by the file's real name
+	ahead   map[string]int64  // the bytes of a folder's files that are still to be read, by the ending of their names
 }
 
 func (r *reader) path(path string, stdin io.Reader) error {
@@ -153,6 +155,8 @@ func (r *reader) folder(path string) error {
 		return err
 	}
 	defer root.Close()
+	r.ahead = sizes(root.FS())
+	defer clear(r.ahead)
 	skipped := &skips{path: path, format: "folder"}
 	before := len(r.History.Inputs)
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -199,14 +203,30 @@ func (r *reader) folder(path string) error {
 	return nil
 }
 
+// sizes adds up the sizes of the files below a folder by the ending of their names. What cannot be looked at counts nothing.
+func sizes(folder fs.FS) map[string]int64 {
+	total := map[string]int64{}
+	_ = fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				total[filepath.Ext(name)] += info.Size()
+			}
+		}
+		return nil
+	})
+	return total
+}
+
 // file reads one file. Of a zip archive the members are read, which takes more than a stream.
 func (r *reader) file(path string, f *os.File, info fs.FileInfo, skipped *skips) error {
 	if info.Mode().IsRegular() && strings.HasPrefix(head(f, 4), "PK\x03\x04") {
 		return r.zip(path, f, info.Size(), skipped)
 	}
 	if info.Mode().IsRegular() {
-		r.History.Expected = info.Size()
+		// The parts of a recording take the memory of one file if the first one is read with all of them in view.
+		r.History.Expected = max(info.Size(), r.ahead[filepath.Ext(path)])
 		defer func() { r.History.Expected = 0 }()
+		r.ahead[filepath.Ext(path)] -= info.Size()
 	}
 	return r.stream(path, f, skipped)
 }
