@@ -24,10 +24,17 @@ const (
 // observed says whether the operation is no call.
 func (op *operation) observed() bool { return op.kind > deregister }
 
+// otherHalf of a step that sources may tell in two lines, in either order.
+var otherHalf = map[traces.ObservationKind]traces.ObservationKind{traces.Skipped: traces.Deferred, traces.Deferred: traces.Skipped}
+
 // observe adds what the history tells besides calls to the operations.
 func (s *Subject) observe(h *traces.History, spans func([]traces.Permission) ([]span, bool)) {
 	var lines []line
-	last := map[string]int{} // by process: its latest observation
+	type told struct {
+		kind traces.ObservationKind
+		op   int
+	}
+	last := map[string]told{} // by process: its latest observation
 	for i := range h.Observations {
 		ob := &h.Observations[i]
 		op := operation{outcome: traces.Succeeded, call: ob.Earliest, ret: ob.Latest, after: -1, caller: ob.Process, tgb: ob.TGB,
@@ -41,8 +48,9 @@ func (s *Subject) observe(h *traces.History, spans func([]traces.Permission) ([]
 			if op.port != 0 {
 				op.kind = skip
 			}
-			if n, ok := last[ob.Process]; ok && ob.Kind == traces.Deferred && sameTGB(s.ops[n].tgb, ob.TGB) && s.ops[n].kind == op.kind {
-				continue // that it is deferred is the other half of the same step
+			if l, ok := last[ob.Process]; ok && l.kind == otherHalf[ob.Kind] && s.ops[l.op].kind == op.kind && sameTGB(s.ops[l.op].tgb, ob.TGB) {
+				delete(last, ob.Process)
+				continue // that it is skipped and that it is deferred are two halves of one step
 			}
 		case traces.CheckpointReset:
 			op.kind = runs
@@ -66,7 +74,7 @@ func (s *Subject) observe(h *traces.History, spans func([]traces.Permission) ([]
 		default:
 			continue
 		}
-		last[ob.Process] = len(s.ops)
+		last[ob.Process] = told{ob.Kind, len(s.ops)}
 		lines = append(lines, lineOf(h, len(s.ops), ob.Process, ob.Sources))
 		s.ops = append(s.ops, op)
 		if !slices.Contains(s.callers, op.caller) {
@@ -280,7 +288,8 @@ func (x *search) queued(tr *trail, args conform.Args, i int) {
 	if x.ops[i].kind == skip {
 		if len(outs) > 0 {
 			x.see(tr, outs[:x.scratch.words], label{action: model.Skip, args: args, ops: seen})
-		} else if args.Rule = noRule; pod == checkpoint && !x.busy(args.Process) {
+		} else if x.load(tr.state); pod == checkpoint && x.mayPick(args) {
+			args.Rule = noRule
 			x.see(tr, tr.state, label{action: model.ExternalRevoke, args: args, ops: seen})
 		}
 		return
@@ -292,6 +301,16 @@ func (x *search) queued(tr *trail, args conform.Args, i int) {
 	if outs = x.take(&at, model.FireDeferred, args); len(outs) > 0 {
 		x.see(&at, outs[:x.scratch.words], label{action: model.FireDeferred, args: args, ops: seen})
 	}
+}
+
+// mayPick says whether a worker of the leader is idle, and none has the binding in flight.
+func (x *search) mayPick(args conform.Args) bool {
+	for w := 1; w <= x.world.env.workers; w++ {
+		if x.d.WorkerOf(args.Process, w).Step == conform.AtIdle {
+			return !x.inFlight(args.Process, args.TGB)
+		}
+	}
+	return false
 }
 
 // inside says whether the steps under the mutex by a process are recorded, and whether they may be hidden all the same: of
