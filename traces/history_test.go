@@ -264,6 +264,7 @@ func FuzzReadHistory(f *testing.F) {
 	}
 	f.Add([]byte(header + `{"seq":1,"op":"x","call":"beginning","return":"forever","after":1}` + "\n{\"observation\":\"noted\"}\n\x00\xff"))
 	f.Add([]byte("{\"history\":\"v1\",\"\xff\":{\"a\":\"\xc8\"}}\n{\"op\":\"x\",\"call\":\"beginning\",\"\xff\":1}\n{\"op\":\"\",\"return\":\"beginning\"}\n"))
+	f.Add([]byte(part(1, record(1, 1, 0, ""), record(2, 2, 0, ""), record(1, 1, 3, "")) + part(2, record(2, 2, 4, `"after":1`))))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h := &traces.History{Inputs: []traces.Input{{}}}
 		if traces.ReadHistory(bytes.NewReader(text), h, 0) != nil {

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"linearize.example/traces"
+	"linearize.example/traces/capture"
 	"linearize.example/traces/record"
 )
 
@@ -121,23 +123,12 @@ func TestLogGolden(t *testing.T) {
 	}
 }
 
-// readFolder reads the files of a recording as `linearize check DIR` does, and fails where one is no history.
+// readFolder reads a recording as `linearize check DIR` does.
 func readFolder(t testing.TB, dir string) *traces.History {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
+	c, err := capture.Read(context.Background(), []string{dir}, nil, capture.Options{})
 	must(t, err)
-	h := &traces.History{}
-	for i, entry := range entries {
-		name := filepath.Join(dir, entry.Name())
-		f, err := os.Open(name)
-		must(t, err)
-		h.Inputs = append(h.Inputs, traces.Input{Path: name, Format: traces.FormatHistory})
-		if err := traces.ReadHistory(f, h, i); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		must(t, f.Close())
-	}
-	return h
+	return c.History
 }
 
 // TestLogFolder: several goroutines record into a folder that is rotated often; all is there once, in the order of calls, and
