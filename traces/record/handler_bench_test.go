@@ -31,7 +31,7 @@ func BenchmarkRecord(b *testing.B) {
 			var on, off time.Duration
 			var ratios []float64
 			var alone []time.Duration
-			calls := 40 * max(clients, 25)
+			calls := max(1000, 20*clients)
 			const turns = 5
 			for n := range b.N * turns {
 				log, err := Open(Options{Dir: filepath.Join(dir, strconv.Itoa(n)), Sync: true})
