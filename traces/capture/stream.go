@@ -71,10 +71,11 @@ func (r *reader) content(path string, src io.Reader, notes func() []traces.Note,
 	p := &parts{b: bufio.NewReaderSize(stream.UTF8(src), sniffSize)}
 	before, parts := len(r.History.Inputs), &skips{path: path, format: "concatenation"}
 	name := path
-	for more := p.next(); ; {
+	p.next()
+	for {
 		input := len(r.History.Inputs)
 		reason, err := r.part(name, p, skipped != nil || name != path)
-		more = err == nil && p.next()
+		more := err == nil && p.next()
 		var ended []traces.Note
 		if !more {
 			ended = notes()
