@@ -51,7 +51,7 @@ Exit status: 0 some design explains the capture, or the one named by --expect do
 	flags.StringArrayVar(&f.groups, "sg", nil, "explain this security group; repeatable (default: all with managed rules)")
 	f.given.add(flags)
 	flags.DurationVar(&f.skew, "clock-skew", time.Second, "how far clocks may be apart")
-	flags.IntVar(&f.opt.States, "max-states", 0, "states for one design in one environment before its verdict is unknown\n(default 1000000, and 15000 more for each operation)")
+	flags.IntVar(&f.opt.States, "max-states", 0, "states for one design in one environment before its verdict is unknown\n(default 1000000, and 5000 more for each operation)")
 	flags.DurationVar(&f.opt.Timeout, "timeout", 0, "time for one design in one environment before its verdict is unknown\n(default: no limit)")
 	fixed(cmd, "format", []string{"text", "json"})
 	fixed(cmd, "design", model.DesignNames())

@@ -26,7 +26,7 @@ const (
 // Options bound the search.
 type Options struct {
 	// States bounds the states that are looked at for one design in one environment, in each way to lay the capture out for the
-	// model; 0 means 1,000,000 and 15,000 more for each operation.
+	// model; 0 means 1,000,000 and 5,000 more for each operation.
 	States int
 	// Timeout bounds the time for one design in one environment; 0 means none.
 	Timeout time.Duration
@@ -93,7 +93,7 @@ func explainAsItIs(ctx context.Context, s *Subject, design model.Design, env Env
 		return r, nil
 	}
 	if opt.States == 0 {
-		opt.States = 1_000_000 + 15_000*len(s.ops)
+		opt.States = 1_000_000 + 5_000*len(s.ops)
 	}
 	b := &budget{ctx: ctx, states: opt.States, memory: maxMemory}
 	if opt.Timeout > 0 {
