@@ -322,6 +322,31 @@ func (x *search) look(tr *trail, a model.Action, args conform.Args) {
 	}
 }
 
+// wait describes the group once more, because the answer does not show what is waited for. It is no step of the specification.
+func (x *search) wait(tr *trail, a model.Action, args conform.Args) {
+	if !x.describes {
+		return
+	}
+	defer x.release(x.scratch.used)
+	var shows []engine.Set
+	for outs := x.take(tr, a, args); len(outs) > 0; outs = outs[x.scratch.words:] {
+		x.load(outs[:x.scratch.words])
+		shows = append(shows, x.d.MemoryOf(args.Process).Cache)
+	}
+	x.load(tr.state)
+	for _, v := range slices.Clone(x.d.Answers()) {
+		if slices.Contains(shows, v) {
+			continue
+		}
+		l := label{action: model.ExternalRevoke, args: args, answer: v, answered: true}
+		l.args.Rule = noRule
+		for _, i := range x.matches(tr, args.Process, describe, v, ok) {
+			l.ops = [2]int32{int32(i), -1}
+			x.see(tr, tr.state, l)
+		}
+	}
+}
+
 // expand makes nodes of the steps from a node that are worth trying.
 func (x *search) expand(n *node, count int) {
 	d, env := x.d, &x.world.env
@@ -499,10 +524,12 @@ func (x *search) work(tr *trail, args conform.Args) {
 		}
 	case conform.AtSeeGrant:
 		x.look(tr, model.SeeGrant, args)
+		x.wait(tr, model.SeeGrant, args)
 	case conform.AtReread:
 		x.look(tr, model.Reread, args)
 	case conform.AtSeeRevoke:
 		x.look(tr, model.SeeRevoke, args)
+		x.wait(tr, model.SeeRevoke, args)
 	case conform.AtTrack:
 		x.look(tr, model.ListTagged, args)
 	case conform.AtUnlock:
@@ -534,7 +561,8 @@ func (x *search) failedLook(tr *trail, args conform.Args) {
 }
 
 // register takes a registration of targets. Where they were recorded, what changes is one operation or two. A binding of the
-// specification has one pod at most; where a new pod takes the place of another, one of the two calls may be missing.
+// specification has one pod at most; where a new pod takes the place of another, one of the two calls may be missing. Targets
+// that are gone already may be deregistered once more, while they are drained.
 func (x *search) register(tr *trail, args conform.Args) {
 	d := x.d
 	x.load(tr.state)
@@ -550,6 +578,8 @@ func (x *search) register(tr *trail, args conform.Args) {
 	l := label{action: model.Register, args: args, ops: [2]int32{-1, -1}}
 	if before == after || !x.watch.Has(t) {
 		x.proceed(tr.then(state, l))
+	}
+	if before == after && before != 0 || !x.watch.Has(t) {
 		return
 	}
 	var gone, come []int
@@ -558,14 +588,18 @@ func (x *search) register(tr *trail, args conform.Args) {
 		if op.port != x.ports[t] || !x.mayBe(tr, args.Process, op) {
 			continue
 		}
-		if op.kind == deregister && before != 0 {
+		if op.kind == deregister {
 			gone = append(gone, i)
 		}
 		if op.kind == register && after != 0 {
 			come = append(come, i)
 		}
 	}
-	for _, i := range append(gone, come...) {
+	alone := come
+	if before != 0 || after == 0 {
+		alone = append(slices.Clone(gone), come...)
+	}
+	for _, i := range alone {
 		l.ops = [2]int32{int32(i), -1}
 		x.see(tr, state, l)
 	}

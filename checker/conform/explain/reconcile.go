@@ -14,6 +14,7 @@ type pick struct {
 	wants     engine.Atom
 	replace   bool  // another pod has taken the place of the one there was
 	registers bool  // recorded targets change at its end
+	again     bool  // or are deregistered once more
 	mine      bool  // whose reconcile it is will be seen
 	memory    wants // what is computed then
 }
@@ -52,6 +53,7 @@ func (x *search) collect(tr *trail, p int) {
 			if c.registers && !x.recorded(tr, t, v == conform.Port, registered != 0) {
 				continue
 			}
+			c.again = watched && registered == 0 && v == conform.None && x.recorded(tr, t, false, true)
 			x.offer(from, c, now)
 		}
 		if !watched && pod != 0 && x.d.Skipped.Has(t) {
@@ -71,7 +73,7 @@ func (x *search) offer(from int, c pick, now wants) {
 	}
 	for _, memory := range now.settled(x.world.tgbs, c.tgb, c.wants) {
 		c.memory = memory
-		c.mine = c.registers || x.d.Skipped.Has(c.tgb)
+		c.mine = c.registers || c.again || x.d.Skipped.Has(c.tgb)
 		if !x.single || c.mine {
 			x.picks = append(x.picks, c)
 			continue
