@@ -112,7 +112,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	options := record.HandlerOptions{Backend: e.backend, Log: e.log, Sinks: e.sinks, Keys: keys, Failed: sparingly(note)}
+	options := record.HandlerOptions{Backend: e.backend, Log: e.log, EveryCall: true, Sinks: e.sinks, Keys: keys, Failed: sparingly(note)}
 	if f.simulate != "" {
 		options.RequestID = record.RandomRequestID // those of two stand-ins must not be alike
 	}

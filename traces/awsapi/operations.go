@@ -28,6 +28,22 @@ func Operations(c *Call, a *Answer) []traces.Operation {
 	if p.flag("DryRun") {
 		return nil
 	}
+	base, answer := bare(c, a)
+	return decode.operations(base, p, answer)
+}
+
+// EveryCall returns the operations of a call, and the call by itself, without what it asks for, where Operations has none.
+func EveryCall(c *Call, a *Answer) []traces.Operation {
+	ops := Operations(c, a)
+	if len(ops) == 0 {
+		op, _ := bare(c, a)
+		ops = []traces.Operation{op}
+	}
+	return ops
+}
+
+// bare is an operation with what all calls have, and the answer of one that succeeded, if it can be read.
+func bare(c *Call, a *Answer) (traces.Operation, *element) {
 	base := traces.Operation{RequestID: c.ID, Process: c.Process, Op: c.Action, After: -1}
 	if c.Caller != (traces.Caller{}) {
 		caller := c.Caller
@@ -48,7 +64,7 @@ func Operations(c *Call, a *Answer) []traces.Operation {
 			answer, _ = parseXML(a.Body)
 		}
 	}
-	return decode.operations(base, p, answer)
+	return base, answer
 }
 
 // A decoder completes an operation of one action. answer is nil unless the call succeeded and its answer can be read.

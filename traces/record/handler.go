@@ -26,8 +26,10 @@ import (
 type HandlerOptions struct {
 	// Backend answers the calls.
 	Backend awsapi.Backend
-	// Log gets every call; without one nothing is recorded.
+	// Log gets the calls that a history judges (awsapi.Operations); without one nothing is recorded.
 	Log *Log
+	// EveryCall has the log get all others, too.
+	EveryCall bool
 	// Sinks get every operation of the log with its result.
 	Sinks []Sink
 	// Keys are the access keys that requests have to be signed with: access key id → secret. Without any, signatures are
@@ -142,10 +144,14 @@ func (h *handler) admit(r *http.Request, body []byte, control bool) *denial {
 
 // call does one call and records it.
 func (h *handler) call(ctx context.Context, c *awsapi.Call) *awsapi.Answer {
+	operations := awsapi.Operations
+	if h.o.EveryCall {
+		operations = awsapi.EveryCall
+	}
 	var asked []traces.Operation
 	var entry *Entry
 	if h.o.Log != nil {
-		asked = awsapi.Operations(c, nil)
+		asked = operations(c, nil)
 	}
 	if h.o.Log != nil && (len(asked) > 0 || showsGroups(c)) {
 		var err error
@@ -167,7 +173,7 @@ func (h *handler) call(ctx context.Context, c *awsapi.Call) *awsapi.Answer {
 		// The endpoint knows what a call did, even if its answer gets lost.
 		known := *answer
 		known.Lost = false
-		done = awsapi.Operations(c, &known)
+		done = operations(c, &known)
 	}
 	if err := entry.End(done...); err != nil {
 		h.o.Failed(fmt.Errorf("%s of %s was done, but its result is not in the record: %w", c.Action, c.Process, err))

@@ -154,6 +154,7 @@ func TestHandlerRecords(t *testing.T) {
 		name   string
 		form   string
 		do     func(context.Context, *awsapi.Call) (*awsapi.Answer, error)
+		every  bool
 		status int // 0: no answer
 		want   []recordedCall
 	}{
@@ -171,11 +172,15 @@ func TestHandlerRecords(t *testing.T) {
 			{"DescribeSecurityGroups", "sg-1", process, "r-1", "RequestLimitExceeded", traces.Failed, true},
 			{"DescribeSecurityGroups", "sg-2", process, "r-1", "RequestLimitExceeded", traces.Failed, true}}},
 		{name: "neither rules nor targets", form: "Action=DescribeVpcs&Version=2016-11-15", status: 200},
+		{name: "neither, but every call is recorded", form: "Action=DescribeVpcs&Version=2016-11-15", every: true, status: 200, want: []recordedCall{
+			{"DescribeVpcs", "", process, "r-1", "", traces.Succeeded, true}}},
+		{name: "an unknown call, and every call is recorded", form: "Action=RunAway&Version=2016-11-15", every: true, do: denied, status: 503, want: []recordedCall{
+			{"RunAway", "", process, "r-1", "RequestLimitExceeded", traces.Failed, true}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var f memory
 			backend := &stubBackend{do: c.do}
-			server := testEndpoint(t, &f, HandlerOptions{Backend: backend})
+			server := testEndpoint(t, &f, HandlerOptions{Backend: backend, EveryCall: c.every})
 			status, _, err := postForm(t.Context(), server, c.form)
 			if status != c.status || (err != nil) != (c.status == 0) {
 				t.Errorf("status %d, want %d (%v)", status, c.status, err)

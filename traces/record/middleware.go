@@ -32,7 +32,7 @@ var services = map[string]bool{"EC2": true, "Elastic Load Balancing v2": true}
 //
 //	cfg.APIOptions = append(cfg.APIOptions, recorder.APIOptions()...)
 //
-// Each attempt of each call that the history knows (awsapi.Operations) becomes an operation, from the moment before it is handed to
+// Each attempt of each call becomes an operation (awsapi.EveryCall), from the moment before it is handed to
 // the transport until its answer was read. An attempt without an answer is pending: whether and when it takes effect, the client does
 // not know. If no connection could be made it has failed, with the Error NotSent; that rests on the transport not trying twice
 // by itself, which that of net/http does only if nothing was sent. A call that ended without an attempt, or after its last
@@ -133,10 +133,7 @@ func (r *Recorder) begin(ctx context.Context, request *smithyhttp.Request) (*Ent
 		return nil, nil
 	}
 	call.Process = r.process
-	asked := awsapi.Operations(call, nil)
-	if len(asked) == 0 && !showsGroups(call) {
-		return nil, nil
-	}
+	asked := awsapi.EveryCall(call, nil)
 	entry, err := r.log.Begin(asked...)
 	if err != nil {
 		r.failed(err)
@@ -176,7 +173,7 @@ func (r *Recorder) outcome(call *awsapi.Call, asked []traces.Operation, response
 	if answer.RequestID == "" {
 		answer.RequestID = response.Header.Get("X-Amzn-Requestid")
 	}
-	return awsapi.Operations(call, answer)
+	return awsapi.EveryCall(call, answer)
 }
 
 // notConnected reports whether no connection was made: nothing else proves that the request cannot arrive.

@@ -217,10 +217,10 @@ func TestMiddleware(t *testing.T) {
 			_, err := c.elb.RegisterTargets(context.Background(), &elasticloadbalancingv2.RegisterTargetsInput{TargetGroupArn: aws.String("arn:tg"), Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.0.1"), Port: aws.Int32(80)}}})
 			return err
 		}, "", []string{"RegisterTargets  ok r-3"}},
-		{"a call that is no operation", []reply{{200, `<DescribeVpcsResponse><requestId>r</requestId></DescribeVpcsResponse>`, nil}}, func(c *client) error {
+		{"a call on neither rules nor targets", []reply{{200, `<DescribeVpcsResponse><requestId>r</requestId></DescribeVpcsResponse>`, nil}}, func(c *client) error {
 			_, err := c.ec2.DescribeVpcs(context.Background(), &ec2.DescribeVpcsInput{})
 			return err
-		}, "", nil},
+		}, "", []string{"DescribeVpcs  ok r"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			program := newClient(t, answering(t, append(c.replies, reply{500, "", nil})[:max(1, len(c.replies))]...).URL, nil)
