@@ -425,6 +425,9 @@ func (x *search) enabled(d done) []int {
 		if d.has(i) {
 			continue
 		}
+		if op.call == until && x.meets(d, i) {
+			continue
+		}
 		if !op.optional() {
 			until = min(until, op.ret)
 		}
@@ -472,6 +475,19 @@ func (s *Subject) twins() []int32 {
 		last[c] = int32(i)
 	}
 	return twins
+}
+
+// meets says whether an operation begins at the very instant at which another one that is not done ends. The two were not at work
+// at once, so that their order is not open; only what two callers did at one instant, as far as a coarse clock tells, is.
+func (x *search) meets(d done, i int) bool {
+	op := &x.ops[i]
+	for j := int(d.base); j < i; j++ {
+		o := &x.ops[j]
+		if !d.has(j) && !o.optional() && o.ret == op.call && (o.caller == op.caller || o.call < o.ret) {
+			return true
+		}
+	}
+	return false
 }
 
 // finish marks operations as done. Of operations without an answer that lie far behind it is assumed that they never took

@@ -26,8 +26,6 @@ type walker struct {
 	quiet   int // steps since the last change of a pod, so that most reconciles come to their end
 	unseen  int // faults since the last thing that was seen
 	lives   [2]int
-	sent    int    // the operation that is on its way, with names
-	by      string // who sent it
 	callers []string
 }
 
@@ -64,7 +62,7 @@ func newWalker(t testing.TB, w walk) *walker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &walker{walk: w, d: conform.NewDriver(m), env: e, r: rand.New(rand.NewPCG(w.seed, 1)), state: states[0], ports: []int32{0}, sent: -1}
+	k := &walker{walk: w, d: conform.NewDriver(m), env: e, r: rand.New(rand.NewPCG(w.seed, 1)), state: states[0], ports: []int32{0}}
 	for i := range w.tgbs {
 		k.ports = append(k.ports, int32(3000+i*i*10))
 	}
