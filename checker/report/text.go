@@ -205,7 +205,7 @@ func columns(total int, rows []Row, common string) []int {
 			widths[i] = max(widths[i], displayWidth(c.text))
 		}
 	}
-	widths[0] = min(widths[0], 22)
+	widths[0] = min(widths[0], 26) // two times of a day to the microsecond
 	widths[1] = min(widths[1], total/5)
 	widths[3] = min(widths[3], total/3)
 	rest := total - widths[0] - 2
