@@ -280,8 +280,8 @@ func (f *simulateFlags) single(cmd *cobra.Command, opt simulate.Options) error {
 	if f.format != "text" {
 		err = formats[f.format](out, r, false)
 	} else {
-		fmt.Fprintf(out, "%s: %d calls, %d reconciles, %d processes in %s of simulated time\n\n", opt.Design.Name, run.Calls, run.Reconciles,
-			run.Processes, report.Duration(time.Duration(opt.Script.Duration).Seconds()))
+		fmt.Fprintf(out, "%s: %d calls, %d reconciles, %s in %s of simulated time\n\n", opt.Design.Name, run.Calls, run.Reconciles,
+			processes(run.Processes), report.Duration(time.Duration(opt.Script.Duration).Seconds()))
 		err = simulate.WriteShort(out, r)
 	}
 	if err != nil {
@@ -332,7 +332,7 @@ func (f *simulateFlags) live(cmd *cobra.Command, opt simulate.Options) error {
 			return err
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %d reconciles, %d processes\n", opt.Design.Name, run.Reconciles, run.Processes)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %d reconciles, %s\n", opt.Design.Name, run.Reconciles, processes(run.Processes))
 	return nil
 }
 
@@ -394,4 +394,11 @@ func (f *simulateFlags) readFaults() (*awsapi.Faults, error) {
 		}
 	}
 	return faults, nil
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
 }
