@@ -426,12 +426,7 @@ func TestHooks(t *testing.T) {
 		wants := "web wants [3000-3000] of " + group
 		enter, leave := fmt.Sprintf("lock %q", lock), fmt.Sprintf("unlock %q", lock)
 		filled, hit := "filled "+group+" with ", "hit "+group+" after "
-		reconcile := func(view string) []string {
-			if lock == "" {
-				return []string{enter, wants, view, leave}
-			}
-			return []string{wants, enter, view, leave}
-		}
+		reconcile := func(view string) []string { return []string{enter, wants, view, leave} }
 		want := slices.Concat(reconcile(filled+"[]"), reconcile(filled+"[3000-3000]"), reconcile(hit+"2s"), []string{"deferred web"})
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", design, diff)

@@ -9,11 +9,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// reconcileGroup takes a worker through the steps from the lock to the unlock, live. Every decision is
-// the one that the explored System takes; only the answers come from EC2.
-func (r *Reconciler) reconcileGroup(ctx context.Context, id string, wanted Permissions, authorizeOnly bool) error {
+// reconcileGroup takes a worker through the steps from the lock to the unlock, live, for a binding or, to
+// clean the group, for none. Every decision is the one that the explored System takes; only the answers
+// come from EC2.
+func (r *Reconciler) reconcileGroup(ctx context.Context, binding, id string, wanted Permissions, authorizeOnly bool) error {
 	if r.Design.GroupMutex {
 		defer r.Lock(id)()
+	}
+	if binding != "" && r.Watch.Wanted != nil {
+		r.Watch.Wanted(binding, id, wanted)
 	}
 	// The groups with the cluster's tag are listed by collectGarbage, for all groups at once.
 	run := groupRun{Reconciler: r, id: id, site: Site[Permissions]{Design: &r.Design, AuthorizeOnly: authorizeOnly, Tracked: true}}

@@ -39,7 +39,7 @@ type Config struct {
 
 // Watch is told of a reconcile's inner steps; functions that are nil are not.
 type Watch struct {
-	Wanted      func(binding, group string, rules Permissions) // what all bindings want of a group
+	Wanted      func(binding, group string, rules Permissions) // what all want of a group, whose mutex is taken for one
 	CacheHit    func(group string, age time.Duration)          // the group's rules are in the cache
 	CacheFilled func(group string, rules Permissions)          // an answer was saved to the cache
 	Deferred    func(binding string)                           // a skipped binding was queued
@@ -176,10 +176,7 @@ func (r *Reconciler) reconcileNetwork(ctx context.Context, b Binding) error {
 	}
 	var failed []error
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
-		if r.Watch.Wanted != nil {
-			r.Watch.Wanted(b.Name, id, groups[id])
-		}
-		if err := r.reconcileGroup(ctx, id, groups[id], !all); err != nil {
+		if err := r.reconcileGroup(ctx, b.Name, id, groups[id], !all); err != nil {
 			failed = append(failed, fmt.Errorf("group %s: %w", id, err))
 		}
 	}
@@ -247,7 +244,7 @@ func (r *Reconciler) collectGarbage(ctx context.Context, used map[string]Permiss
 	r.memory.Unlock()
 	for _, id := range tracked {
 		if _, isUsed := used[id]; !isUsed {
-			if err := r.reconcileGroup(ctx, id, nil, false); err != nil {
+			if err := r.reconcileGroup(ctx, "", id, nil, false); err != nil {
 				return fmt.Errorf("clean group %s: %w", id, err)
 			}
 		}
