@@ -130,7 +130,7 @@ type group struct {
 // prepare merges, resolves rule ids, cuts to the time asked for, and splits by group.
 func prepare(c *capture.Capture, opt Options) *prepared {
 	p := &prepared{history: traces.Merge(c.History, opt.ClockSkew)}
-	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...)
+	snapshots := append(slices.Clone(opt.Initial), c.Snapshots...) // what was given goes before what was found
 	p.history.Operations = traces.Within(traces.ResolveRuleIDs(p.history.Operations, snapshots), opt.Since, opt.Until)
 	p.history.Observations = inferStarts(slices.DeleteFunc(p.history.Observations, func(ob traces.Observation) bool {
 		return ob.Latest < opt.Since || ob.Earliest > opt.Until
@@ -144,11 +144,8 @@ func prepare(c *capture.Capture, opt Options) *prepared {
 	for _, id := range p.choose(opt, snapshots) {
 		g := &group{capture: property.Capture{Group: id, From: p.from, To: p.to, Releases: p.releases,
 			Bindings: bindings, HasBindings: hasBindings}}
-		for _, s := range snapshots {
-			if s.Group == id {
-				snapshot := s
-				g.capture.Snapshot = &snapshot
-			}
+		if i := slices.IndexFunc(snapshots, func(s traces.Snapshot) bool { return s.Group == id }); i >= 0 {
+			g.capture.Snapshot = &snapshots[i]
 		}
 		p.groups = append(p.groups, g)
 	}
