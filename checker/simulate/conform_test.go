@@ -50,7 +50,7 @@ func TestRunsConform(t *testing.T) {
 	for _, name := range []string{"v3.4.0", "v2.7.2", "no-cache", "invalidate-on-error", "write-through", "guard-view", "guard-reread",
 		"confirm-before-revoke", "confirm-authorize", "group-mutex", "gate-register"} {
 		d := design(t, name)
-		for seed := uint64(1); seed <= 2; seed++ {
+		for seed := uint64(1); seed <= seeds(2); seed++ {
 			plan := Plan{Churn: Boundary, Seed: seed, Duration: 6 * time.Minute, Bindings: 3}
 			for _, c := range []struct {
 				what         string

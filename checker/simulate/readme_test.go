@@ -31,19 +31,19 @@ func TestReadme(t *testing.T) {
 	if len(recorded) < 6 {
 		t.Errorf("%d designs", len(recorded))
 	}
-	for name, seeds := range recorded {
+	for name, violated := range recorded {
 		line := fmt.Sprintf("| `%s` |", name)
 		for _, p := range Properties {
-			s := NewShare(len(seeds[p]), 100)
+			s := NewShare(len(violated[p]), 100)
 			line += fmt.Sprintf(" %d (%.0f-%.0f%%) |", s.Count, 100*s.Low, 100*s.High)
 		}
 		if !strings.Contains(string(readme), line+"\n") {
 			t.Errorf("the README does not have the line\n%s", line)
 		}
-		for seed := uint64(1); seed <= 2; seed++ {
+		for seed := uint64(1); seed <= seeds(2); seed++ {
 			_, r := ran(t, Options{Design: design(t, name), Script: script(t, Plan{Churn: Boundary, Seed: seed, Duration: time.Hour, Bindings: 8}), Faults: lagging(lag)})
 			for _, p := range Properties {
-				if got := verdictOf(r, p) == report.Violated; got != slices.Contains(seeds[p], seed) {
+				if got := verdictOf(r, p) == report.Violated; got != slices.Contains(violated[p], seed) {
 					t.Errorf("%s, seed %d: %s is %s, recorded otherwise", name, seed, p, verdictOf(r, p))
 				}
 			}

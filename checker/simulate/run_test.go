@@ -53,6 +53,14 @@ func ran(t testing.TB, opt Options) (*Result, *report.Report) {
 	return run, r
 }
 
+// seeds is how many of so many seeds are tried.
+func seeds(n uint64) uint64 {
+	if fewer {
+		return 1
+	}
+	return n
+}
+
 func readHistory(t testing.TB, history []byte) *traces.History {
 	h := &traces.History{Inputs: []traces.Input{{Path: "run"}}}
 	if err := traces.ReadHistory(bytes.NewReader(history), h, 0); err != nil {
@@ -133,7 +141,7 @@ func TestTruth(t *testing.T) {
 	undecided, judged := 0, 0
 	for _, name := range []string{"v3.4.0", "v2.7.2", "confirm-before-revoke", "confirm-authorize", "group-mutex", "proposed"} {
 		for _, churn := range Churns() {
-			for seed := uint64(1); seed <= 6; seed++ {
+			for seed := uint64(1); seed <= seeds(6); seed++ {
 				plan, faults := conditions(churn, seed)
 				run, r := ran(t, Options{Design: design(t, name), Script: script(t, plan), Faults: faults})
 				truth := run.Truth

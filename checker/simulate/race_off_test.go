@@ -1,0 +1,6 @@
+//go:build !race
+
+package simulate
+
+// fewer is false without the race detector.
+const fewer = false
