@@ -76,6 +76,58 @@ func TestOrderOfOneReconcileIsNoProof(t *testing.T) {
 	}
 }
 
+// TestOfAnotherReconcile has calls on rules and targets that are near each other and of two workers of one process.
+func TestOfAnotherReconcile(t *testing.T) {
+	// The grant of 3002 fails, and its target is registered all the same, while another worker's grant is under way.
+	denied := []call{
+		cur.authorize("09:00:00.2", "3002").fails("UnauthorizedOperation").within(300 * time.Millisecond),
+		cur.register("09:00:00.5", "c", "10.0.0.5:3002").within(200 * time.Millisecond),
+		cur.authorize("09:00:00.5", "3001-3002").within(400 * time.Millisecond),
+		cur.register("09:00:00.9", "b", "10.0.0.3:3001"),
+	}
+	// The only pod on 8025 goes; 3002 stays wanted, and its pods are replaced a second later.
+	replaced := []call{
+		old.authorize("09:00:00", "3000-8025"),
+		old.register("09:00:01", "c", "10.0.0.5:3002"),
+		old.register("09:00:02", "d", "10.0.0.9:8025"),
+		old.revoke("09:05:00", "3000-8025").within(200 * time.Millisecond),
+		old.authorize("09:05:00.3", "3000-3002").within(200 * time.Millisecond),
+		old.deregister("09:05:00.6", "d", "10.0.0.9:8025").within(100 * time.Millisecond),
+		old.deregister("09:05:01.6", "c", "10.0.0.5:3002").within(100 * time.Millisecond),
+		old.register("09:05:02", "c", "10.0.0.6:3002").within(100 * time.Millisecond),
+	}
+	// The same by a full group's second attempt, of a release that else authorizes first.
+	full := []call{
+		cur.authorize("09:00:00", "3000-8025"),
+		cur.register("09:00:01", "c", "10.0.0.5:3002"),
+		cur.register("09:00:02", "d", "10.0.0.9:8025"),
+		cur.authorize("09:04:59.7", "3000-3002").fails("RulesPerSecurityGroupLimitExceeded"),
+		cur.revoke("09:04:59.9", "3000-8025"),
+		cur.authorize("09:05:00.3", "3000-3002"),
+		cur.deregister("09:05:00.6", "d", "10.0.0.9:8025"),
+		cur.deregister("09:05:01.6", "c", "10.0.0.5:3002"),
+		cur.register("09:05:02", "c", "10.0.0.6:3002"),
+	}
+	for _, c := range []struct {
+		name  string
+		files files
+		want  string
+	}{
+		{"denied, by a history", files{"history.ndjson": recorded(denied...)}, possible},
+		{"denied, by CloudTrail", files{"cloudtrail.json": trail(denied...)}, possible},
+		{"replaced, by a history", files{"history.ndjson": recorded(replaced...)}, violated},
+		{"replaced, by CloudTrail", files{"cloudtrail.json": trail(replaced...)}, violated},
+		{"a full group, by a history", files{"history.ndjson": recorded(full...)}, violated},
+		{"a full group, by CloudTrail", files{"cloudtrail.json": trail(full...)}, possible},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := outcomeOf(one(t, judge(t, c.files.load(t), nil))); got.Covered != c.want {
+				t.Errorf("covered %s, want %s: %v", got.Covered, c.want, got)
+			}
+		})
+	}
+}
+
 // TestSkipsAndDeregistrations: a skip proves a need until targets are deregistered, whose TGB nobody names, and one with a
 // checkpoint of no endpoints proves that there is none.
 func TestSkipsAndDeregistrations(t *testing.T) {

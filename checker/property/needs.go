@@ -492,50 +492,6 @@ func (p *problem) skipsOf(name string, reason int32) {
 	}
 }
 
-// bindNeeds orders calls on targets and on rules of one process, as its protocol does: rules are granted before targets
-// are registered, and a target is deregistered because its pod is gone, which was before the reconcile began.
-func (p *problem) bindNeeds() {
-	for _, t := range p.targetCalls {
-		op := &p.c.Operations[t.source]
-		if rel, known := p.c.Releases[op.Process]; known && !rel.Controller || t.port < 0 {
-			continue
-		}
-		port := &p.u.ports[t.port]
-		first := p.since(op.Call.Add(-sameReconcile))
-		granted := -1
-		var revoked []int // indices in Capture.Operations
-		for i := first; i < len(p.c.Operations) && p.c.Operations[i].Call <= op.Return; i++ {
-			n, known := p.place(i)
-			if !known || second(&p.c.Operations[i]) > second(op) || p.c.Operations[i].Process != op.Process || p.effects[n].result != changed || p.ops[n].Optional {
-				continue
-			}
-			if p.callsInOrder(t.source, i) || t.previous >= 0 && !t.register && p.callsInOrder(i, t.previous) {
-				continue // of another reconcile
-			}
-			opens := func(it item) bool { return port.managed.Has(it.managed) }
-			switch {
-			case t.register && p.effects[n].kind == grant && slices.ContainsFunc(p.effects[n].items, opens):
-				if granted < 0 || p.fits(n, port) > p.fits(granted, port) {
-					granted = n
-				}
-			case !t.register && p.effects[n].kind == revoke && slices.ContainsFunc(p.effects[n].items, opens):
-				// A reconcile revokes once: of several it is the last.
-				revoked = slices.DeleteFunc(revoked, func(r int) bool { return p.callsInOrder(r, i) })
-				revoked = append(revoked, i)
-			}
-		}
-		if len(revoked) == 1 { // of several nobody knows which
-			n, _ := p.place(revoked[0])
-			p.ops[t.op].Call = min(p.ops[t.op].Call, p.ops[n].Call)
-			p.ops[t.op].Return = max(p.ops[t.op].Call, min(p.ops[t.op].Return, p.ops[n].Return))
-			p.after(n, t.op, "the controller's order (a target is deregistered because its pod is gone)")
-		}
-		if granted >= 0 {
-			p.after(t.op, granted, "the controller's order (rules, then targets)")
-		}
-	}
-}
-
 func changesRules(call string) bool {
 	switch call {
 	case traces.RegisterTargets, traces.DeregisterTargets, traces.DescribeSecurityGroups, traces.DescribeSecurityGroupRules:
@@ -559,22 +515,4 @@ func second(op *traces.Operation) int64 {
 		at = op.Stamp
 	}
 	return int64(at) / int64(time.Second)
-}
-
-// fits says how well a grant suits the reconcile that registers a target on the port: best is the one whose rule begins or
-// ends there, and of those the one with the fewest ports.
-func (p *problem) fits(n int, port *port) int {
-	best := 0
-	for _, it := range p.effects[n].items {
-		r := p.u.facts[it.managed].rule
-		if !port.managed.Has(it.managed) {
-			continue
-		}
-		fit := 1<<17 - int(r.ToPort-r.FromPort)
-		if r.FromPort == port.Port || r.ToPort == port.Port {
-			fit += 1 << 18
-		}
-		best = max(best, fit)
-	}
-	return best
 }
