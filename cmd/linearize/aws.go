@@ -49,6 +49,12 @@ func isLoopbackURL(text string) bool {
 	return err == nil && isLoopback(u.Hostname())
 }
 
+// isURL reports whether text is a URL that requests can be sent to.
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
 // isLoopback reports whether a name or address is this host's own: localhost or a loopback address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)

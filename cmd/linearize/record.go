@@ -75,7 +75,7 @@ It listens on this host only, unless it is given keys (--key) that requests have
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.simulate, "simulate", "", "be AWS: groups, rules, targets and the rest as this file has them\n(JSON or YAML, see docs/record.md)")
-	flags.StringVar(&f.faults, "faults", "", "the faults of --simulate (JSON, see docs/record.md)")
+	flags.StringVar(&f.faults, "faults", "", "the faults of --simulate (JSON or YAML, see docs/record.md)")
 	flags.StringVar(&f.readLag, "read-lag", "", "how long describes may not show a change: 1.5s, uniform:0s-2s,\nexponential:500ms; by the kind of change: revoke=1.5s,authorize=0s")
 	flags.StringVar(&f.seed, "seed", "", "the number that decides what chance would, in --faults and --read-lag\n(default: that of --faults, or 0)")
 	flags.BoolVar(&f.upstream, "upstream", false, "pass calls on to AWS")
@@ -122,7 +122,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: log.New(cmd.ErrOrStderr(), "linearize record: ", 0),
 	}
-	note("%s records into %s; point a client at it:\n  export AWS_ENDPOINT_URL=%s%s", e.what, f.dir, address, f.advice(len(keys) > 0))
+	note("%s records into %s; point a client at it:\n  export AWS_ENDPOINT_URL=%s%s", e.what, f.dir, address, f.advice(e.region, len(keys) > 0))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(limitConnections(listener, maxConnections)) }()
 	select {
@@ -137,7 +137,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	if err := errors.Join(err, e.close()); err != nil {
 		return usage("%w", err)
 	}
-	note("%s in %s; judge them with\n  linearize check %s", e.count, f.dir, f.dir)
+	note("%s in %s; judge them with\n  linearize check %s", e.count, f.dir, pasted(f.dir))
 	return nil
 }
 
@@ -158,6 +158,7 @@ func sparingly(note func(format string, args ...any)) func(error) {
 // endpoint is what the server is made of.
 type endpoint struct {
 	what    string
+	region  string // of the stand-in
 	backend awsapi.Backend
 	log     *record.Log
 	sinks   []record.Sink
@@ -175,8 +176,9 @@ func (f *recordFlags) endpoint(ctx context.Context, rotate int64) (*endpoint, er
 	if f.simulate != "" {
 		header["backend"] = "simulated: " + filepath.Base(f.simulate)
 		e.what = "a stand-in for AWS"
-		world, err = f.simulator()
-		e.backend = world
+		if world, err = f.simulator(); err == nil {
+			e.backend, e.region = world, world.Region()
+		}
 	} else {
 		header["backend"] = "AWS"
 		e.what, e.backend, err = f.proxy(ctx)
@@ -348,7 +350,7 @@ func (f *recordFlags) consistent(signed bool) error {
 			"or listen on %s", f.listen, defaultListen)
 	}
 	if f.upstreamURL != "" {
-		if _, err := http.NewRequest(http.MethodPost, f.upstreamURL, nil); err != nil || !strings.HasPrefix(f.upstreamURL, "http") {
+		if !isURL(f.upstreamURL) {
 			return usage("--upstream-url %q is no URL, such as https://ec2.eu-central-1.amazonaws.com", f.upstreamURL)
 		}
 	}
@@ -376,15 +378,19 @@ func (f *recordFlags) readKeys() (map[string]string, error) {
 	return keys, nil
 }
 
-// advice is what else a client has to be told.
-func (f *recordFlags) advice(signed bool) string {
-	switch {
-	case f.simulate == "" && !signed:
-		return ""
-	case signed:
-		return "\n  and a key of --key as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+// advice is what else a client has to be told. Some SDKs, and version 1 of the AWS CLI, read AWS_DEFAULT_REGION only.
+func (f *recordFlags) advice(region string, signed bool) string {
+	text := ""
+	if region != "" {
+		text = fmt.Sprintf("\n  export AWS_REGION=%[1]s AWS_DEFAULT_REGION=%[1]s", pasted(region))
 	}
-	return "\n  export AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any"
+	switch {
+	case signed:
+		text += "\n  and a key of --key as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	case region != "":
+		text += "\n  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any"
+	}
+	return text
 }
 
 // parseSize reads a number of bytes: 4096, 64KiB, 64MiB, 1GiB.

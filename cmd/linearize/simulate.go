@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -39,6 +41,14 @@ type simulateFlags struct {
 	endpoint    string
 	speed       float64
 }
+
+// Bounds of what makes sense: beyond them memory or patience would end first.
+const (
+	mostSeeds   = 1000000
+	mostWorkers = 1000
+	mostSpeed   = 1000000
+	leastSync   = time.Second
+)
 
 func newSimulateCommand() *cobra.Command {
 	f := simulateFlags{}
@@ -81,7 +91,7 @@ or unknown; 2 bad usage or input.`,
 	flags.IntVar(&f.workers, "workers", simulate.DefaultWorkers, "reconciles that a process does at a time")
 	flags.DurationVar(&f.syncPeriod, "sync-period", model.SyncPeriod, "the controller's resync")
 	flags.StringVar(&f.readLag, "read-lag", "", "how long describes may not show a change: 1.5s, uniform:0s-2s,\nexponential:500ms; by the kind of change: revoke=1.5s,authorize=0s")
-	flags.StringVar(&f.faults, "faults", "", "other faults of the endpoint (JSON, see docs/record.md)")
+	flags.StringVar(&f.faults, "faults", "", "other faults of the endpoint (JSON or YAML, see docs/record.md)")
 	flags.StringVar(&f.script, "script", "", "run this script (JSON, see docs/simulate.md) instead of one made by --churn")
 	flags.StringVar(&f.writeScript, "write-script", "", "write the script to this file and run nothing")
 	flags.StringVar(&f.writeWorld, "write-world", "", "write the world of the script, for linearize record --simulate, to this\nfile and run nothing")
@@ -146,8 +156,14 @@ func (f *simulateFlags) consistent(cmd *cobra.Command, designs int) error {
 	sweep := f.seeds > 1 || designs > 1
 	given := cmd.Flags().Changed
 	switch {
-	case f.seeds < 1 || f.workers < 1 || f.syncPeriod <= 0 || f.bound < 0:
-		return usage("--seeds, --workers and --sync-period have to be positive, and --repair-bound not negative")
+	case f.seeds < 1 || f.seeds > mostSeeds || f.plan.Seed > math.MaxUint64-uint64(f.seeds-1):
+		return usage("--seeds has to be from 1 to %d, and the last seed below 2^64", mostSeeds)
+	case f.workers < 1 || f.workers > mostWorkers:
+		return usage("--workers has to be from 1 to %d", mostWorkers)
+	case f.syncPeriod < leastSync:
+		return usage("--sync-period has to be at least %s", leastSync)
+	case f.bound < 0:
+		return usage("--repair-bound cannot be negative")
 	case f.plan.ExternalRevokes < 0 || f.plan.Crashes < 0 || f.plan.Restarts < 0 || f.plan.LeaderChanges < 0:
 		return usage("nothing can happen less often than never")
 	case sweep && (f.script != "" || f.writeScript != "" || f.writeWorld != "" || f.endpoint != ""):
@@ -160,10 +176,15 @@ func (f *simulateFlags) consistent(cmd *cobra.Command, designs int) error {
 		return usage("the endpoint has its own faults: give --read-lag and --faults to linearize record")
 	case f.endpoint != "" && (f.save != "" || given("format")):
 		return usage("with --endpoint the endpoint records, and linearize check judges: --save and --format have no meaning")
-	case f.speed <= 0:
-		return usage("--speed has to be positive")
+	case f.endpoint != "" && !isURL(f.endpoint):
+		return usage("--endpoint %q is no URL, such as http://127.0.0.1:4566", f.endpoint)
+	case !(f.speed > 0 && f.speed <= mostSpeed): // nor is it NaN
+		return usage("--speed has to be positive, and at most %d", mostSpeed)
 	case f.script != "" && (given("churn") || given("duration") || given("bindings")):
 		return usage("--script says what happens: --churn, --duration and --bindings exclude it")
+	}
+	if err := f.destinations(); err != nil {
+		return err
 	}
 	if sweep {
 		if f.format != "text" && f.format != "json" && f.format != "markdown" {
@@ -173,6 +194,26 @@ func (f *simulateFlags) consistent(cmd *cobra.Command, designs int) error {
 	}
 	if _, ok := formats[f.format]; !ok {
 		return usage("--format %q is none of %s", f.format, formatNames())
+	}
+	return nil
+}
+
+// destinations refuses, before hours are spent on runs, to write where nothing can be written.
+func (f *simulateFlags) destinations() error {
+	for _, path := range []string{f.output, f.plot, f.writeScript, f.writeWorld} {
+		if path == "" {
+			continue
+		}
+		folder := filepath.Dir(path)
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return usage("cannot write %s: there is no folder %s", path, folder)
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return usage("cannot write %s: it is a folder", path)
+		}
+	}
+	if info, err := os.Stat(f.save); f.save != "" && err == nil && !info.IsDir() {
+		return usage("--save %s: it is no folder", f.save)
 	}
 	return nil
 }
@@ -244,10 +285,10 @@ func (f *simulateFlags) conditions() string {
 func (f *simulateFlags) flags() string {
 	text := ""
 	if f.readLag != "" {
-		text += " --read-lag " + f.readLag
+		text += " --read-lag " + pasted(f.readLag)
 	}
 	if f.faults != "" {
-		text += " --faults " + f.faults
+		text += " --faults " + pasted(f.faults)
 	}
 	if f.workers != simulate.DefaultWorkers {
 		text += fmt.Sprintf(" --workers %d", f.workers)

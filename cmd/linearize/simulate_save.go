@@ -89,7 +89,7 @@ func (f *simulateFlags) saveViolations(cmd *cobra.Command, all []violation, out 
 		script := filepath.Join(folder, "script.json")
 		fmt.Fprintf(out, "\n%s is violated by %d events of %d and %d bindings of %d; again:\n  linearize simulate %s%s --script %s -o %s\n",
 			v.property, len(shrunk[i].Script.Events), len(v.opt.Script.Events), len(shrunk[i].Script.Bindings), len(v.opt.Script.Bindings),
-			v.opt.Design.Name, f.flags(), script, filepath.Join(folder, "history.ndjson"))
+			v.opt.Design.Name, f.flags(), pasted(script), pasted(filepath.Join(folder, "history.ndjson")))
 	}
 	return nil
 }

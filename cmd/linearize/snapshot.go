@@ -34,6 +34,9 @@ Reads may be old for a while after a change: take it when nothing has changed fo
 				return usage("which group? name it with --sg sg-…")
 			}
 			endpoint = cmp.Or(endpoint, os.Getenv("AWS_ENDPOINT_URL"))
+			if endpoint != "" && !isURL(endpoint) {
+				return usage("the endpoint %q is no URL, such as http://127.0.0.1:4566", endpoint)
+			}
 			cfg, err := awsConfig(cmd.Context(), endpoint)
 			if err != nil {
 				return usage("%w", err)

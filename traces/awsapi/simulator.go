@@ -185,6 +185,9 @@ func (s *Simulator) Rules(group string) []traces.Permission {
 	return nil
 }
 
+// Region is the region that the world is of.
+func (s *Simulator) Region() string { return s.world.region }
+
 // Snapshots returns all groups with their ingress rules as they are now, whatever describes show, oldest first.
 func (s *Simulator) Snapshots() []traces.Snapshot {
 	s.mu.Lock()
