@@ -92,9 +92,23 @@ func (r *run) failed(err error) {
 // Run runs a design through a script on a virtual clock. The result depends on the options alone. An error says that the
 // options cannot be used, or that recording failed.
 func Run(ctx context.Context, opt Options) (*Result, error) {
+	out, _, err := simulated(ctx, opt, inside{})
+	return out, err
+}
+
+// inside is what only this package's tests change and look at; nil fields are left out.
+type inside struct {
+	// world alters the world's file.
+	world func(file []byte) []byte
+	// answered is told of every call as AWS knows it, whether or not the answer arrives.
+	answered func(at time.Time, c *awsapi.Call, a *awsapi.Answer)
+}
+
+// simulated is Run, and returns the simulated AWS, too.
+func simulated(ctx context.Context, opt Options, in inside) (*Result, *endpoint, error) {
 	opt = opt.withDefaults()
 	if err := opt.Script.validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	clock := NewVirtual(Beginning)
 	var history bytes.Buffer
@@ -102,16 +116,16 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		Now: clock.Now, Clock: "simulated; one clock, without error", Header: header(opt),
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &run{opt: opt, clock: clock, ctx: ctx, start: clock.Now(), log: log, endpoint: "http://127.0.0.1"}
 	r.keys = func(process string) (string, string) { return process, "simulated" }
 	r.cluster = newCluster(clock, PodGroup, opt.Script)
-	world, err := newEndpoint(r)
+	world, err := newEndpoint(r, in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.transport = inProcess{record.Handler(record.HandlerOptions{Backend: world, Log: log,
 		Process: func(c traces.Caller) string { return c.AccessKeyID }})}
@@ -129,7 +143,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	for _, p := range r.processes {
 		out.Reconciles += p.count
 	}
-	return out, r.err
+	return out, world, r.err
 }
 
 // header is what the history says of the run that it is of.

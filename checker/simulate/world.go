@@ -81,14 +81,19 @@ type endpoint struct {
 	calls      int
 	registered map[string][]string // target group → addresses
 	samples    []sample
+	answered   func(at time.Time, c *awsapi.Call, a *awsapi.Answer)
 }
 
-func newEndpoint(r *run) (*endpoint, error) {
+func newEndpoint(r *run, in inside) (*endpoint, error) {
 	var file bytes.Buffer
 	if err := r.opt.Script.WriteWorld(&file); err != nil {
 		return nil, err
 	}
-	world, err := awsapi.LoadWorld(&file)
+	text := file.Bytes()
+	if in.world != nil {
+		text = in.world(text)
+	}
+	world, err := awsapi.LoadWorld(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func newEndpoint(r *run) (*endpoint, error) {
 		faults = *r.opt.Faults
 	}
 	faults.Seed = r.opt.Script.Seed
-	e := &endpoint{run: r, dice: newDice(r.clock, r.opt.Script.Seed, "network"), registered: map[string][]string{}}
+	e := &endpoint{run: r, dice: newDice(r.clock, r.opt.Script.Seed, "network"), registered: map[string][]string{}, answered: in.answered}
 	if e.sim, err = awsapi.NewSimulator(world, &faults, r.clock); err != nil {
 		return nil, err
 	}
@@ -119,6 +124,9 @@ func (e *endpoint) Do(ctx context.Context, c *awsapi.Call) (*awsapi.Answer, erro
 		return nil, err
 	}
 	e.follow(c, a)
+	if e.answered != nil {
+		e.answered(e.run.clock.Now(), c, a)
+	}
 	e.look()
 	if err := e.run.clock.Sleep(ctx, e.dice.between(leastTransit, mostTransit, c.Process+c.Action)); err != nil {
 		return nil, err
