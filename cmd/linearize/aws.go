@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -53,6 +54,17 @@ func isLoopbackURL(text string) bool {
 func isURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+// leadsTo reports whether a URL is of the address that this program listens on.
+func leadsTo(text string, listening net.Addr) bool {
+	u, err := url.Parse(text)
+	at, ok := listening.(*net.TCPAddr)
+	if err != nil || !ok || u.Port() != strconv.Itoa(at.Port) || !isLoopback(u.Hostname()) {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return ip == nil || at.IP.IsUnspecified() || at.IP.Equal(ip)
 }
 
 // isLoopback reports whether a name or address is this host's own: localhost or a loopback address.

@@ -108,6 +108,9 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage("--listen %s: %w", f.listen, err)
 	}
+	if f.upstreamURL != "" && leadsTo(f.upstreamURL, listener.Addr()) {
+		return errors.Join(usage("--upstream-url %s is this endpoint itself: name the one to pass calls on to", f.upstreamURL), listener.Close())
+	}
 	e, err := f.endpoint(cmd.Context(), rotate)
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -18,6 +18,9 @@ type element struct {
 // maxDepth bounds the nesting of an answer; those of the two services have less than ten levels.
 const maxDepth = 64
 
+// maxProlog is how far into a document its first element is looked for, in bytes.
+const maxProlog = 4096
+
 // maxJoined bounds a text whose pieces comments or CDATA sections separate, in bytes; what would come behind is dropped.
 const maxJoined = 1024
 
@@ -54,6 +57,25 @@ func parseXML(body []byte) (*element, error) {
 			return root, err
 		}
 	}
+}
+
+// rootName is the name of a document's first element, though it may not end; "" if there is none.
+func rootName(body []byte) string {
+	head := string(body[:min(len(body), maxProlog)])
+	p := &parser{s: head}
+	for p.depth == 0 {
+		i := strings.IndexByte(p.s, '<')
+		if i < 0 {
+			return ""
+		}
+		p.s = p.s[i+1:]
+		if root, err := p.markup(); root != nil {
+			return root.name
+		} else if err != nil {
+			return ""
+		}
+	}
+	return p.stack[0].element.name
 }
 
 // markup reads what stands behind a "<". It returns the document's element when that ends.

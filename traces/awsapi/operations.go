@@ -58,6 +58,8 @@ func bare(c *Call, a *Answer) (traces.Operation, *element) {
 		case a.Status >= http.StatusInternalServerError:
 		case a.Status >= http.StatusMultipleChoices:
 			base.Outcome, base.Error = traces.Failed, "unknown"
+		case len(a.Body) > 0 && rootName(a.Body) != c.Action+"Response":
+			// A proxy's page with the status 200 says nothing of the call: it stays pending.
 		default:
 			base.Outcome = traces.Succeeded
 			// What cannot be parsed is no answer to read from; a nil element reads as empty.

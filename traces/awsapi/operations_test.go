@@ -63,15 +63,24 @@ func TestOperations(t *testing.T) {
 			[]traces.Operation{authorize(traces.Failed, "InvalidPermission.Duplicate")}},
 		{"a proxy's page", call("AuthorizeSecurityGroupIngress", one), awsapi.ReadAnswer(502, []byte("<html><body>Bad gateway")),
 			[]traces.Operation{authorize(traces.Pending, "")}},
+		{"a page with the status of a success", call("AuthorizeSecurityGroupIngress", one), answer("<!DOCTYPE html><html><body>Please log in</body></html>"),
+			[]traces.Operation{authorize(traces.Pending, "")}},
+		{"another call's answer", call("AuthorizeSecurityGroupIngress", one), answer("<DescribeVpcsResponse/>"), []traces.Operation{authorize(traces.Pending, "")}},
+		{"no document", call("AuthorizeSecurityGroupIngress", one), answer("OK"), []traces.Operation{authorize(traces.Pending, "")}},
+		{"an error with the status of a success", call("AuthorizeSecurityGroupIngress", one),
+			awsapi.ReadAnswer(200, []byte("<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></Response>")),
+			[]traces.Operation{authorize(traces.Failed, "RequestLimitExceeded")}},
+		{"an answer that breaks off", call("AuthorizeSecurityGroupIngress", one), answer("<AuthorizeSecurityGroupIngressResponse><return>tr"),
+			[]traces.Operation{authorize(traces.Succeeded, "")}},
 		{"an error of no code", call("AuthorizeSecurityGroupIngress", one), awsapi.ReadAnswer(400, []byte("no")),
 			[]traces.Operation{authorize(traces.Failed, "unknown")}},
 		{"success without a body", call("AuthorizeSecurityGroupIngress", one), answer(""), []traces.Operation{authorize(traces.Succeeded, "")}},
-		{"success that is none", call("AuthorizeSecurityGroupIngress", one), answer("<R><return>false</return></R>"),
+		{"success that is none", call("AuthorizeSecurityGroupIngress", one), answer("<AuthorizeSecurityGroupIngressResponse><return>false</return></AuthorizeSecurityGroupIngressResponse>"),
 			[]traces.Operation{with(authorize(traces.Succeeded, ""), func(op *traces.Operation) { op.Unclear = true })}},
-		{"an answer of another namespace with comments", call("AuthorizeSecurityGroupIngress", one), answer(`<?xml version="1.0"?><!-- x --><a:R xmlns:a="urn:x">
+		{"an answer of another namespace with comments", call("AuthorizeSecurityGroupIngress", one), answer(`<?xml version="1.0"?><!-- x --><a:AuthorizeSecurityGroupIngressResponse xmlns:a="urn:x">
 			<a:return>true</a:return><a:securityGroupRuleSet><a:item><a:securityGroupRuleId> sgr-1 </a:securityGroupRuleId><a:isEgress>false</a:isEgress>
 			<a:ipProtocol>tcp</a:ipProtocol><a:fromPort>80</a:fromPort><a:toPort>80</a:toPort><a:referencedGroupInfo><a:groupId>sg-2</a:groupId></a:referencedGroupInfo>
-			<a:description>a &amp; b</a:description></a:item></a:securityGroupRuleSet></a:R>`),
+			<a:description>a &amp; b</a:description></a:item></a:securityGroupRuleSet></a:AuthorizeSecurityGroupIngressResponse>`),
 			[]traces.Operation{with(authorize(traces.Succeeded, ""), func(op *traces.Operation) {
 				op.Granted = []traces.IdentifiedPermission{{ID: "sgr-1", Permission: traces.Permission{Rule: rule(80, "sg-2"), Description: "a & b"}}}
 			})}},
@@ -79,14 +88,14 @@ func TestOperations(t *testing.T) {
 		{"a rule that cannot be", call("AuthorizeSecurityGroupIngress", strings.Replace(one, "ToPort=80", "ToPort=8", 1)), nil,
 			[]traces.Operation{with(op(traces.AuthorizeSecurityGroupIngress, "sg-1", traces.Pending, ""), func(op *traces.Operation) { op.Unclear = true })}},
 		{"a group by name", call("AuthorizeSecurityGroupIngress", strings.Replace(one, "GroupId=sg-1", "GroupName=web", 1)), answer(
-			"<R><securityGroupRuleSet><item><securityGroupRuleId>sgr-1</securityGroupRuleId><groupId>sg-1</groupId><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><cidrIpv4>10.0.0.0/8</cidrIpv4></item></securityGroupRuleSet></R>"),
+			"<AuthorizeSecurityGroupIngressResponse><securityGroupRuleSet><item><securityGroupRuleId>sgr-1</securityGroupRuleId><groupId>sg-1</groupId><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><cidrIpv4>10.0.0.0/8</cidrIpv4></item></securityGroupRuleSet></AuthorizeSecurityGroupIngressResponse>"),
 			[]traces.Operation{with(authorize(traces.Succeeded, ""), func(op *traces.Operation) {
 				op.Granted = []traces.IdentifiedPermission{{ID: "sgr-1", Permission: traces.Permission{Rule: rule(80, "10.0.0.0/8")}}}
 			})}},
 		{"a revoke by id", call("RevokeSecurityGroupIngress", "GroupId=sg-1&SecurityGroupRuleId.2=sgr-b&SecurityGroupRuleId.1=sgr-a"), nil,
 			[]traces.Operation{with(op(traces.RevokeSecurityGroupIngress, "sg-1", traces.Pending, ""), func(op *traces.Operation) { op.RuleIDs = []string{"sgr-a", "sgr-b"} })}},
 		{"a revoke in the default VPC", call("RevokeSecurityGroupIngress", one), answer(
-			"<R><return>true</return><unknownIpPermissionSet><item><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><groups><item><groupId>sg-2</groupId></item></groups></item></unknownIpPermissionSet></R>"),
+			"<RevokeSecurityGroupIngressResponse><return>true</return><unknownIpPermissionSet><item><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><groups><item><groupId>sg-2</groupId></item></groups></item></unknownIpPermissionSet></RevokeSecurityGroupIngressResponse>"),
 			[]traces.Operation{with(op(traces.RevokeSecurityGroupIngress, "sg-1", traces.Succeeded, ""), func(op *traces.Operation) { op.Permissions, op.Unknown = asked, asked })}},
 		{"a change of a rule", call("ModifySecurityGroupRules", "GroupId=sg-1&SecurityGroupRule.1.SecurityGroupRuleId=sgr-a&SecurityGroupRule.1.SecurityGroupRule.IpProtocol=tcp&"+
 			"SecurityGroupRule.1.SecurityGroupRule.FromPort=80&SecurityGroupRule.1.SecurityGroupRule.ToPort=80&SecurityGroupRule.1.SecurityGroupRule.ReferencedGroupId=sg-2"), nil,
@@ -97,27 +106,27 @@ func TestOperations(t *testing.T) {
 			[]traces.Operation{with(op(traces.UpdateSecurityGroupRuleDescriptionsIngress, "sg-1", traces.Pending, ""), func(op *traces.Operation) {
 				op.Updates = []traces.RuleUpdate{{ID: "sgr-a", Permission: traces.Permission{Description: "x"}}}
 			})}},
-		{"a new group", call("CreateSecurityGroup", "GroupName=web"), answer("<R><groupId>sg-1</groupId></R>"),
+		{"a new group", call("CreateSecurityGroup", "GroupName=web"), answer("<CreateSecurityGroupResponse><groupId>sg-1</groupId></CreateSecurityGroupResponse>"),
 			[]traces.Operation{op(traces.CreateSecurityGroup, "sg-1", traces.Succeeded, "")}},
 		{"the end of a group", call("DeleteSecurityGroup", "GroupId=sg-1"), nil, []traces.Operation{op(traces.DeleteSecurityGroup, "sg-1", traces.Pending, "")}},
 		{"a describe of two groups without an answer", call("DescribeSecurityGroups", "GroupId.1=sg-1&GroupId.2=sg-2&GroupId.3=sg-1"), nil,
 			[]traces.Operation{op(traces.DescribeSecurityGroups, "sg-1", traces.Pending, ""), op(traces.DescribeSecurityGroups, "sg-2", traces.Pending, "")}},
 		{"a describe by a pattern without an answer", call("DescribeSecurityGroups", "Filter.1.Name=group-id&Filter.1.Value.1=sg-*"), nil, nil},
-		{"a describe that shows two groups", call("DescribeSecurityGroups", "Filter.1.Name=vpc-id&Filter.1.Value.1=vpc-1"), answer("<R><securityGroupInfo>" +
+		{"a describe that shows two groups", call("DescribeSecurityGroups", "Filter.1.Name=vpc-id&Filter.1.Value.1=vpc-1"), answer("<DescribeSecurityGroupsResponse><securityGroupInfo>" +
 			"<item><groupId>sg-1</groupId><ipPermissions><item><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><groups><item><userId>1</userId><groupId>sg-2</groupId></item></groups><ipRanges/></item></ipPermissions><ipPermissionsEgress><item><ipProtocol>-1</ipProtocol></item></ipPermissionsEgress></item>" +
-			"<item><groupId>sg-2</groupId><ipPermissions/></item></securityGroupInfo></R>"), []traces.Operation{
+			"<item><groupId>sg-2</groupId><ipPermissions/></item></securityGroupInfo></DescribeSecurityGroupsResponse>"), []traces.Operation{
 			with(op(traces.DescribeSecurityGroups, "sg-1", traces.Succeeded, ""), func(op *traces.Operation) { op.View = asked }),
 			with(op(traces.DescribeSecurityGroups, "sg-2", traces.Succeeded, ""), func(op *traces.Operation) { op.View = []traces.Permission{} }),
 		}},
-		{"a describe that cannot be read", call("DescribeSecurityGroups", "GroupId.1=sg-1"), answer("<R><securityGroupInfo>"),
+		{"a describe that cannot be read", call("DescribeSecurityGroups", "GroupId.1=sg-1"), answer("<DescribeSecurityGroupsResponse><securityGroupInfo>"),
 			[]traces.Operation{op(traces.DescribeSecurityGroups, "sg-1", traces.Succeeded, "")}},
-		{"a describe of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<R><securityGroupRuleSet>" +
+		{"a describe of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<DescribeSecurityGroupRulesResponse><securityGroupRuleSet>" +
 			"<item><securityGroupRuleId>sgr-1</securityGroupRuleId><groupId>sg-1</groupId><isEgress>false</isEgress><ipProtocol>tcp</ipProtocol><fromPort>80</fromPort><toPort>80</toPort><referencedGroupInfo><groupId>sg-2</groupId></referencedGroupInfo></item>" +
-			"<item><securityGroupRuleId>sgr-2</securityGroupRuleId><groupId>sg-1</groupId><isEgress>true</isEgress><ipProtocol>-1</ipProtocol><cidrIpv4>0.0.0.0/0</cidrIpv4></item></securityGroupRuleSet></R>"),
+			"<item><securityGroupRuleId>sgr-2</securityGroupRuleId><groupId>sg-1</groupId><isEgress>true</isEgress><ipProtocol>-1</ipProtocol><cidrIpv4>0.0.0.0/0</cidrIpv4></item></securityGroupRuleSet></DescribeSecurityGroupRulesResponse>"),
 			[]traces.Operation{with(op(traces.DescribeSecurityGroupRules, "sg-1", traces.Succeeded, ""), func(op *traces.Operation) { op.View = asked })}},
-		{"a page of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<R><securityGroupRuleSet/><nextToken>x</nextToken></R>"),
+		{"a page of rules", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1"), answer("<DescribeSecurityGroupRulesResponse><securityGroupRuleSet/><nextToken>x</nextToken></DescribeSecurityGroupRulesResponse>"),
 			[]traces.Operation{op(traces.DescribeSecurityGroupRules, "sg-1", traces.Succeeded, "")}},
-		{"some rules of a group", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1&Filter.2.Name=tag-key&Filter.2.Value.1=x"), answer("<R><securityGroupRuleSet/></R>"),
+		{"some rules of a group", call("DescribeSecurityGroupRules", "Filter.1.Name=group-id&Filter.1.Value.1=sg-1&Filter.2.Name=tag-key&Filter.2.Value.1=x"), answer("<DescribeSecurityGroupRulesResponse><securityGroupRuleSet/></DescribeSecurityGroupRulesResponse>"),
 			[]traces.Operation{op(traces.DescribeSecurityGroupRules, "sg-1", traces.Succeeded, "")}},
 		{"targets", call("RegisterTargets", "TargetGroupArn=arn&Targets.member.1.Id=10.0.0.1&Targets.member.1.Port=80&Targets.member.2.Port=81"), nil,
 			[]traces.Operation{with(op(traces.RegisterTargets, "", traces.Pending, ""), func(op *traces.Operation) {

@@ -200,7 +200,8 @@ func credential(header, query string) (key, region, service string) {
 }
 
 // ReadAnswer reads what a service answered: the HTTP status and the body. It finds the request id and, for an error,
-// AWS's code and message; an error without AWS's code leaves Code empty.
+// AWS's code and message; an error without AWS's code leaves Code empty. A document that is an error is one with the status
+// of a success, too.
 func ReadAnswer(status int, body []byte) *Answer {
 	a := &Answer{Status: status, Body: body}
 	root, err := parseXML(body)
@@ -209,7 +210,7 @@ func ReadAnswer(status int, body []byte) *Answer {
 	}
 	a.RequestID = firstText(root.text("requestId"), root.text("RequestID"), root.text("RequestId"),
 		root.child("ResponseMetadata").text("RequestId"))
-	if status < 300 {
+	if status < http.StatusMultipleChoices && root.name != "Response" && root.name != "ErrorResponse" {
 		return a
 	}
 	e := root.child("Errors").child("Error")
