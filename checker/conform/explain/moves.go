@@ -172,14 +172,37 @@ func (x *search) proceed(tr trail) {
 		return
 	}
 	x.budget.used++
-	if x.single {
-		x.load(tr.state)
-		if x.d.WorkerOf(1, 1).Step != conform.AtIdle {
-			x.work(&tr, conform.Args{Process: 1, Worker: 1})
-			return
-		}
+	if args, ok := x.goesOn(&tr); ok {
+		x.work(&tr, args)
+		return
 	}
 	x.put(&tr)
+}
+
+// goesOn says whether the worker that took the last step takes the next one at once.
+func (x *search) goesOn(tr *trail) (args conform.Args, ok bool) {
+	l := &tr.steps[len(tr.steps)-1]
+	args = conform.Args{Process: l.args.Process, Worker: l.args.Worker}
+	if !x.joined || args.Worker == 0 || describes(l.action) && !x.quiet {
+		return args, false
+	}
+	x.load(tr.state)
+	switch me := x.d.WorkerOf(args.Process, args.Worker); me.Step {
+	case conform.AtIdle, conform.AtLock:
+		return args, x.single && me.Step == conform.AtLock
+	case conform.AtRegister:
+		return args, x.single || !x.lingers(tr, args.Process, me)
+	}
+	return args, true
+}
+
+// lingers says whether what a worker does with targets will be seen.
+func (x *search) lingers(tr *trail, p int, me *conform.Worker) bool {
+	if !x.watch.Has(me.Tgb) {
+		return false
+	}
+	_, registered, _ := x.d.PodOf(me.Tgb)
+	return registered != me.Pod || registered == 0 && x.recorded(tr, me.Tgb, false, true)
 }
 
 // visible goes on with the successors by a call, one for each operation that it can be.
@@ -254,13 +277,19 @@ func (x *search) shown(tgb int) bool { return x.watch.Has(tgb) || x.d.Skipped.Ha
 
 // anonymous forgets whose reconcile is in flight, where nothing of the binding itself is seen and nothing else is in flight: what is still to come does not depend on it.
 func (x *search) anonymous(state []uint64) {
-	if !x.single || x.nobody == 0 {
+	if !x.joined || x.nobody == 0 {
 		return
 	}
-	x.load(state)
-	if me := x.d.WorkerOf(1, 1); me.Step != conform.AtIdle && !x.shown(me.Tgb) {
-		x.d.Anonymize(state, 1, 1, x.nobody)
-		x.loaded = nil
+	for p := 1; p <= x.world.env.processes; p++ {
+		for w := 1; w <= x.world.env.workers; w++ {
+			x.load(state)
+			me := x.d.WorkerOf(p, w)
+			if me.Step == conform.AtIdle || me.Step == conform.AtLock && !x.single || x.shown(me.Tgb) || me.Tgb != x.nobody && x.inFlight(p, x.nobody) {
+				continue
+			}
+			x.d.Anonymize(state, p, w, x.nobody)
+			x.loaded = nil
+		}
 	}
 }
 
@@ -382,9 +411,9 @@ func (x *search) expand(n *node, count int) {
 			x.restart(tr, model.LeaderChange, p)
 		}
 		if leads && !busy && env.severalGroups {
-			x.expire(tr, p)
+			x.expire(tr, conform.Args{Process: p})
 		}
-		if leads && idle > 0 {
+		if leads && idle > 0 && !(x.joined && x.held(p)) {
 			x.reconciles(tr, p, idle)
 		}
 	}
@@ -408,11 +437,21 @@ func (x *search) alone(tr *trail, args conform.Args) bool {
 		x.hidden(tr, model.Unlock, args)
 		return true
 	case conform.AtRegister:
-		if x.watch.Has(me.Tgb) {
+		if x.lingers(tr, args.Process, me) {
 			return false
 		}
 		x.hidden(tr, model.Register, args)
 		return true
+	}
+	return false
+}
+
+// held says whether a worker of the loaded state has the mutex of a process, or waits for it.
+func (x *search) held(p int) bool {
+	for w := 1; w <= x.world.env.workers; w++ {
+		if s := x.d.WorkerOf(p, w).Step; s != conform.AtIdle && s != conform.AtRegister {
+			return true
+		}
 	}
 	return false
 }
@@ -426,18 +465,62 @@ func (x *search) startedAnew(tr *trail, p int) bool {
 
 // restart begins another life of a process, unless the capture shows that the same one was running before and is later.
 func (x *search) restart(tr *trail, a model.Action, p int) {
-	if x.runsOn(tr, a, p) {
+	if x.tellsAll || x.runsOn(tr, a, p) {
 		return
 	}
-	defer x.release(x.scratch.used)
-	args := conform.Args{Process: p}
-	outs := x.take(tr, a, args)
-	if len(outs) == 0 {
+	x.leaves(tr, a, 0, func(tr *trail) {
+		defer x.release(x.scratch.used)
+		args := conform.Args{Process: p}
+		outs := x.take(tr, a, args)
+		if len(outs) == 0 {
+			return
+		}
+		next := tr.then(outs, label{action: a, args: args, memory: x.fresh(), ops: [2]int32{-1, -1}})
+		next.lives[p-1] = 0
+		x.proceed(next)
+	})
+}
+
+// leaves goes on with each state in which the leader may be when another process takes over: it may have begun reconciles, of bindings
+// beyond the given one, for whose mutex it still waits. At all other times a reconcile may as well begin when it takes the mutex.
+func (x *search) leaves(tr *trail, a model.Action, beyond int, then func(*trail)) {
+	then(tr)
+	x.load(tr.state)
+	p, w := x.d.Leader(), 1
+	for ; w <= x.world.env.workers && x.d.WorkerOf(p, w).Step != conform.AtIdle; w++ {
+	}
+	if !x.joined || a != model.LeaderChange || w > x.world.env.workers || !x.goesOnLater(tr, p) {
 		return
 	}
-	next := tr.then(outs, label{action: a, args: args, memory: x.fresh(), ops: [2]int32{-1, -1}})
-	next.lives[p-1] = 0
-	x.proceed(next)
+	from := len(x.picks)
+	x.collect(tr, p, true)
+	for i := from; i < len(x.picks); i++ {
+		c := x.picks[i]
+		if c.tgb <= beyond {
+			continue
+		}
+		used := x.scratch.used
+		if next, ok := x.begins(tr, conform.Args{Process: p, Worker: w, TGB: c.tgb}, &c); ok {
+			x.leaves(&next, a, c.tgb, then)
+		}
+		x.release(used)
+	}
+	x.picks = x.picks[:from]
+}
+
+// goesOnLater says whether the capture may still show a call by a process.
+func (x *search) goesOnLater(tr *trail, p int) bool {
+	life := int(tr.lives[p-1])
+	if len(x.callers) < 2 || life == 0 {
+		return !x.tellsAll
+	}
+	for i := int(tr.n.done.base); i < len(x.ops); i++ {
+		op := &x.ops[i]
+		if !tr.n.done.has(i) && op.caller == x.callers[life-1] && (!op.observed() || op.kind >= want) {
+			return true
+		}
+	}
+	return false
 }
 
 // runsOn says whether the capture shows that the process that would end was running before and is later.
@@ -464,15 +547,16 @@ func (x *search) ends(tr *trail, a model.Action, p int, op *operation) bool {
 
 // expire lets a cache entry expire, once no read is old any more, unless reads may be old for that long. An entry that is true
 // need not, unless describes fail: the describe that nobody recorded would have the same answer, and later describes fewer.
-func (x *search) expire(tr *trail, p int) {
+func (x *search) expire(tr *trail, args conform.Args) {
+	p := args.Process
 	x.load(tr.state)
 	m := x.d.MemoryOf(p)
 	switch {
-	case !m.Cached, x.single && !x.describes && len(x.inner) == 0 && !x.world.env.outlives && !x.world.env.failures && m.Cache == x.d.Rules():
+	case !m.Cached, x.joined && x.quiet && !x.describes && len(x.inner) == 0 && !x.world.env.outlives && !x.world.env.failures && m.Cache == x.d.Rules():
 	case x.world.env.outlives || len(x.d.Old()) == 0:
-		x.hidden(tr, model.ExpireCache, conform.Args{Process: p})
+		x.hidden(tr, model.ExpireCache, args)
 	default:
-		x.hidden(tr, model.Settle, conform.Args{})
+		x.hidden(tr, model.Settle, args)
 	}
 }
 
@@ -490,7 +574,7 @@ func (x *search) work(tr *trail, args conform.Args) {
 		x.lock(tr, args)
 	case conform.AtFetch:
 		x.readCache(tr, args)
-		x.expire(tr, p)
+		x.expire(tr, args)
 		x.look(tr, model.Describe, args)
 		x.failedLook(tr, args)
 	case conform.AtReload:
@@ -506,7 +590,7 @@ func (x *search) work(tr *trail, args conform.Args) {
 			x.visible(tr, model.AuthorizeAnswerLost, args, authorize, asked, lost)
 		}
 		if x.world.design.WriteThrough {
-			x.expire(tr, p)
+			x.expire(tr, args)
 		}
 	case conform.AtRevoke:
 		asked := d.ToRevoke(p, w)
@@ -520,7 +604,7 @@ func (x *search) work(tr *trail, args conform.Args) {
 			x.hidden(tr, model.RevokeDelayed, args)
 		}
 		if x.world.design.WriteThrough {
-			x.expire(tr, p)
+			x.expire(tr, args)
 		}
 	case conform.AtSeeGrant:
 		x.look(tr, model.SeeGrant, args)

@@ -271,11 +271,13 @@ func (x *search) elected(tr *trail, a model.Action, p, i int) {
 	if x.runsOn(tr, a, p) {
 		return
 	}
-	defer x.release(x.scratch.used)
-	args := conform.Args{Process: p}
-	if outs := x.take(tr, a, args); len(outs) > 0 {
-		x.see(tr, outs[:x.scratch.words], label{action: a, args: args, memory: x.fresh(), ops: [2]int32{int32(i), -1}})
-	}
+	x.leaves(tr, a, 0, func(tr *trail) {
+		defer x.release(x.scratch.used)
+		args := conform.Args{Process: p}
+		if outs := x.take(tr, a, args); len(outs) > 0 {
+			x.see(tr, outs[:x.scratch.words], label{action: a, args: args, memory: x.fresh(), ops: [2]int32{int32(i), -1}})
+		}
+	})
 }
 
 // queued skips a binding, or empties the checkpoint of one that was skipped. One that is queued already may be skipped again,
@@ -349,4 +351,21 @@ func (x *search) readCache(tr *trail, args conform.Args) {
 	if outs := x.take(tr, model.ReadCache, args); len(outs) > 0 {
 		x.inward(tr, outs[:x.scratch.words], label{action: model.ReadCache, args: args, ops: [2]int32{-1, -1}}, hit, engine.Set{})
 	}
+}
+
+// tellsAll says whether every process that is seen is one for sure, and the first that is seen of it is that it was elected.
+func (s *Subject) tellsAll() bool {
+	first := map[string]bool{}
+	for i := range s.ops {
+		op := &s.ops[i]
+		if _, ok := first[op.caller]; !ok && !op.foreign {
+			first[op.caller] = op.kind == elect && op.certain
+		}
+	}
+	for _, elected := range first {
+		if !elected {
+			return false
+		}
+	}
+	return len(first) > 0
 }

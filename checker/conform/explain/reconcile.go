@@ -23,15 +23,15 @@ type pick struct {
 // reconcile, and the registration of recorded targets, looks at them, so that they may as well have done so earlier.
 func (x *search) reconciles(tr *trail, p, w int) {
 	from := len(x.picks)
-	x.collect(tr, p)
+	x.collect(tr, p, false)
 	for i := from; i < len(x.picks); i++ {
 		x.pick(tr, conform.Args{Process: p, Worker: w, TGB: x.picks[i].tgb}, &x.picks[i])
 	}
 	x.picks = x.picks[:from]
 }
 
-// collect appends the reconciles that are worth trying.
-func (x *search) collect(tr *trail, p int) {
+// collect appends the reconciles that are worth trying; early says that they do not take the mutex yet.
+func (x *search) collect(tr *trail, p int, early bool) {
 	x.load(tr.state)
 	n, now := x.world.tgbs, tr.wants[p-1]
 	from := len(x.picks)
@@ -54,35 +54,35 @@ func (x *search) collect(tr *trail, p int) {
 				continue
 			}
 			c.again = watched && registered == 0 && v == conform.None && x.recorded(tr, t, false, true)
-			x.offer(from, c, now)
+			x.offer(p, from, early, c, now)
 		}
 		if !watched && pod != 0 && x.d.Skipped.Has(t) {
-			x.offer(from, pick{tgb: t, wants: conform.Port, replace: true}, now)
+			x.offer(p, from, early, pick{tgb: t, wants: conform.Port, replace: true}, now)
 		}
 		if watched && registered != 0 && pod == registered && x.recorded(tr, t, true, true) {
-			x.offer(from, pick{tgb: t, wants: conform.Port, replace: true, registers: true}, now)
+			x.offer(p, from, early, pick{tgb: t, wants: conform.Port, replace: true, registers: true}, now)
 		}
 	}
 }
 
 // offer appends a reconcile, once for each way in which what is computed decides what comes next.
-func (x *search) offer(from int, c pick, now wants) {
-	if !x.single && !x.world.design.GroupMutex {
+func (x *search) offer(p, from int, early bool, c pick, now wants) {
+	if (early || !x.joined) && !x.world.design.GroupMutex {
 		x.picks = append(x.picks, c) // decided when the mutex is taken
 		return
 	}
 	for _, memory := range now.settled(x.world.tgbs, c.tgb, c.wants) {
 		c.memory = memory
 		c.mine = c.registers || c.again || x.d.Skipped.Has(c.tgb)
-		if !x.single || c.mine {
+		if !x.joined || c.mine {
 			x.picks = append(x.picks, c)
 			continue
 		}
 		// Two reconciles that change no recorded targets, and between whose steps nothing comes, differ in nothing but whose
 		// they are, which nobody sees. One of them is enough where its states hold the other's.
-		covered := slices.ContainsFunc(x.picks[from:], func(o pick) bool { return x.covers(&o, &c) })
+		covered := slices.ContainsFunc(x.picks[from:], func(o pick) bool { return x.covers(p, &o, &c) })
 		if !covered {
-			x.picks = slices.DeleteFunc(x.picks, func(o pick) bool { return x.covers(&c, &o) })
+			x.picks = slices.DeleteFunc(x.picks, func(o pick) bool { return x.covers(p, &c, &o) })
 			x.picks = append(x.picks, c)
 		}
 	}
@@ -90,11 +90,11 @@ func (x *search) offer(from int, c pick, now wants) {
 
 // covers says whether all that follows from the second reconcile follows from the first. That a binding has a pod makes a
 // difference only to a process that does not know the group yet.
-func (x *search) covers(a, b *pick) bool {
+func (x *search) covers(p int, a, b *pick) bool {
 	if a.mine || b.mine || !b.memory.in(a.memory) || a.memory.starting() != b.memory.starting() {
 		return false
 	}
-	if a.wants != b.wants && !x.world.tagged && !x.d.MemoryOf(1).Tracked {
+	if a.wants != b.wants && !x.world.tagged && !x.d.MemoryOf(p).Tracked {
 		return false
 	}
 	lo, hi := a.memory.ends(x.world.tgbs)
@@ -179,6 +179,18 @@ func (x *search) occasion(state []uint64, args conform.Args, wants engine.Atom, 
 // pick begins a reconcile.
 func (x *search) pick(tr *trail, args conform.Args, c *pick) {
 	defer x.release(x.scratch.used)
+	next, ok := x.begins(tr, args, c)
+	switch {
+	case !ok:
+	case x.joined && !x.world.design.GroupMutex:
+		x.lockWith(&next, args, c.memory)
+	default:
+		x.proceed(next)
+	}
+}
+
+// begins takes a reconcile up, which then waits for the mutex.
+func (x *search) begins(tr *trail, args conform.Args, c *pick) (next trail, ok bool) {
 	l := label{action: model.Pick, args: args, wants: c.wants, replace: c.replace, ops: [2]int32{-1, -1}}
 	state := tr.state
 	early := x.world.design.GroupMutex // what is wanted is computed before the mutex is taken
@@ -194,18 +206,14 @@ func (x *search) pick(tr *trail, args conform.Args, c *pick) {
 		}
 	})
 	if state == nil {
-		return
+		return next, false
 	}
 	if early {
 		x.compute(state, args.Process, c.memory)
 	}
-	next := tr.then(state, l)
+	next = tr.then(state, l)
 	next.cost += cost
-	if x.single && !early {
-		x.lockWith(&next, args, c.memory)
-		return
-	}
-	x.proceed(next)
+	return next, true
 }
 
 // compute writes what is typical of wants into a state.

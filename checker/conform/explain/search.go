@@ -91,6 +91,11 @@ type search struct {
 	nobody int
 	// single says that nothing comes between the steps of a reconcile that are not seen.
 	single bool
+	// joined says that a reconcile begins where it takes the mutex: between the two it does nothing that others look at. And what it
+	// does under the mutex and nobody sees is done at once, up to a describe; where it is quiet, up to the next step that is seen,
+	// for nobody else changes the group.
+	joined, quiet bool
+	tellsAll      bool // of every process the capture tells when it leads, so that no other start is hidden
 
 	levels   map[int]*level
 	attempts map[attempt]int32
@@ -171,8 +176,10 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 		}
 	}
 	e := &w.env
-	x.single = e.processes == 1 && e.workers == 1 && !e.external && !e.delayed &&
-		!slices.ContainsFunc(s.ops, func(op operation) bool { return op.foreign })
+	x.quiet = e.processes == 1 && !e.external && !e.delayed && !slices.ContainsFunc(s.ops, func(op operation) bool { return op.foreign })
+	x.single = x.quiet && e.workers == 1
+	x.joined = !e.severalGroups && (e.workers == 1 || !w.design.GroupMutex)
+	x.tellsAll = s.tellsAll()
 	x.scratch.words = m.Words
 	for t := x.world.tgbs; t > 0; t-- {
 		if !x.shown(t) {
