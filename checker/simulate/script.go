@@ -108,6 +108,10 @@ func ReadScript(r io.Reader) (*Script, error) {
 		var syntax *json.SyntaxError
 		var kind *json.UnmarshalTypeError
 		switch {
+		case err == io.EOF:
+			return nil, errors.New("the script is empty")
+		case err == io.ErrUnexpectedEOF:
+			return nil, fmt.Errorf("line %d: the script ends within an object", lineAt(text, int64(len(text))))
 		case errors.As(err, &syntax):
 			return nil, fmt.Errorf("line %d: %w", lineAt(text, syntax.Offset), err)
 		case errors.As(err, &kind):

@@ -22,10 +22,18 @@ func TestSimulateRefusals(t *testing.T) {
 	if err := os.WriteFile(bad, []byte(`{"duration":"1m","bindings":[{"name":"a/b","port":99999}]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	empty, torn := filepath.Join(folder, "empty.json"), filepath.Join(folder, "torn.json")
+	for path, text := range map[string]string{empty: "\n", torn: "{\n\"seed\": 1,"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		args string
 		want string
 	}{
+		{"v3.4.0 --script " + empty, "the script is empty"},
+		{"v3.4.0 --script " + torn, "line 2: the script ends within an object"},
 		{"", "requires at least 1 arg"},
 		{"v9.9.9", `no design is called "v9.9.9"`},
 		{"v3.4.0 v3.4.0", "named twice"},
