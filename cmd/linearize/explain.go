@@ -88,6 +88,14 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 			note.clear()
 			return err
 		}
+		if len(f.environments) == 0 && f.expect == "" {
+			more, tried, err := explain.Further(cmd.Context(), s, designs, results, f.opt, func(what string) { note.show("%s", what) })
+			if err != nil {
+				note.clear()
+				return err
+			}
+			results, s.Tried = explain.Insert(results, more), tried
+		}
 		report.Subjects = append(report.Subjects, explain.NewSubjectReport(s, results))
 	}
 	note.clear()

@@ -21,6 +21,7 @@ type Environment struct {
 	outlives, severalGroups                   bool
 	crashes, leaderChanges, failures, answers bool
 	delayed, external, defaultVPC             bool
+	noTargets                                 bool // calls on targets are not looked at
 }
 
 // environments from the narrowest; includes names one that allows no more than this one does.
@@ -30,6 +31,9 @@ var environments = []Environment{
 	{Name: "older-reads", Text: "a describe may be old by two changes", lag: 2},
 	{Name: "slow-reads", Text: "old-reads, also when a cache entry has expired", lag: 1, outlives: true},
 	{Name: "two-workers-old-reads", Text: "old-reads, and two reconciles in flight", lag: 1, workers: 2},
+	{Name: "three-workers-old-reads", Text: "old-reads, and three reconciles in flight", lag: 1, workers: 3},
+	{Name: "very-old-reads", Text: "old by six changes, three reconciles in flight, describes of targets old as well: calls on them tell nothing",
+		lag: 6, workers: 3, noTargets: true},
 	{Name: "several-groups", Text: "two reconciles in flight, and describes outside the mutex", workers: 2, severalGroups: true},
 	{Name: "crash", Text: "old-reads, and the process dies at any step", lag: 1, crashes: true},
 	{Name: "failures", Text: "describes fail", failures: true},
@@ -50,8 +54,20 @@ func EnvironmentNames() []string {
 	return names
 }
 
-// EnvironmentNamed returns an environment. The error of an unknown name lists those there are.
+// EnvironmentNamed returns an environment. Several names that are joined by + allow all that each of them allows. The error of an
+// unknown name lists those there are.
 func EnvironmentNamed(name string) (Environment, error) {
+	if first, rest, ok := strings.Cut(name, "+"); ok {
+		a, err := EnvironmentNamed(first)
+		if err != nil {
+			return a, err
+		}
+		b, err := EnvironmentNamed(rest)
+		if err != nil {
+			return b, err
+		}
+		return a.and(b), nil
+	}
 	i := slices.IndexFunc(environments, func(e Environment) bool { return e.Name == name })
 	if i < 0 {
 		return Environment{}, fmt.Errorf("no environment is called %q; there are %s", name, strings.Join(EnvironmentNames(), ", "))
@@ -61,12 +77,25 @@ func EnvironmentNamed(name string) (Environment, error) {
 	return e, nil
 }
 
+// and returns the environment that allows what each of two allows.
+func (e Environment) and(f Environment) Environment {
+	return Environment{
+		Name: e.Name + "+" + f.Name, Text: e.Text + "; " + f.Text,
+		lag: max(e.lag, f.lag), processes: max(e.processes, f.processes), workers: max(e.workers, f.workers),
+		outlives: e.outlives || f.outlives, severalGroups: e.severalGroups || f.severalGroups, crashes: e.crashes || f.crashes,
+		leaderChanges: e.leaderChanges || f.leaderChanges, failures: e.failures || f.failures, answers: e.answers || f.answers,
+		delayed: e.delayed || f.delayed, external: e.external || f.external, defaultVPC: e.defaultVPC || f.defaultVPC,
+		noTargets: e.noTargets || f.noTargets,
+	}
+}
+
 // within says whether all that e allows is allowed by f, so that what is explained in e is explained in f.
 func (e Environment) within(f Environment) bool {
 	no := func(a, b bool) bool { return !a || b }
 	return e.lag <= f.lag && e.processes <= f.processes && e.workers <= f.workers && no(e.outlives, f.outlives) &&
 		e.severalGroups == f.severalGroups && no(e.crashes, f.crashes) && no(e.leaderChanges, f.leaderChanges) &&
 		no(e.failures, f.failures) && no(e.answers, f.answers) && no(e.delayed, f.delayed) && no(e.external, f.external) &&
+		no(e.noTargets, f.noTargets) &&
 		e.defaultVPC == f.defaultVPC
 }
 

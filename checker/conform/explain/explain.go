@@ -51,6 +51,8 @@ type Result struct {
 	Bound string `json:"bound,omitempty"`
 	// From is the narrower environment whose explanation this is.
 	From string `json:"from,omitempty"`
+	// WithoutTargets says that calls on targets were left out.
+	WithoutTargets bool `json:"without_targets,omitempty"`
 	// States counts the states that were looked at.
 	States int `json:"states"`
 }
@@ -69,7 +71,14 @@ const maxTGBs = 15
 // Where a bound is reached, the capture is tried once more without the calls on targets. What explains the capture explains what
 // is left, too: of what is left some targets are hidden. So when nothing explains that, nothing explains the capture.
 func Explain(ctx context.Context, s *Subject, design model.Design, env Environment, opt Options) (*Result, error) {
+	bare := env.noTargets && len(s.watched) > 0
+	if bare {
+		s = s.withoutTargets()
+	}
 	r, err := explainAsItIs(ctx, s, design, env, opt)
+	if r != nil {
+		r.WithoutTargets = bare
+	}
 	if err != nil || r.Verdict != Unknown || r.States == 0 || len(s.watched) == 0 || ctx.Err() != nil {
 		return r, err
 	}
@@ -77,7 +86,7 @@ func Explain(ctx context.Context, s *Subject, design model.Design, env Environme
 	if err != nil || less.Verdict != DoesNot {
 		return r, err
 	}
-	less.States += r.States
+	less.States, less.WithoutTargets = less.States+r.States, true
 	less.Why = append(less.Why, "this is so whatever the targets; their calls are left out here")
 	return less, nil
 }

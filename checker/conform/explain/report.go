@@ -24,15 +24,17 @@ type SubjectReport struct {
 	Source     string `json:"source"`
 	Operations int    `json:"operations"`
 	// Observations counts what logs tell besides calls, as far as an explanation has to contain it.
-	Observations int       `json:"observations,omitempty"`
-	Assumptions  []string  `json:"assumptions"`
-	Results      []*Result `json:"results"`
+	Observations int      `json:"observations,omitempty"`
+	Assumptions  []string `json:"assumptions"`
+	// Tried says which environments were tried besides those asked for.
+	Tried   string    `json:"tried,omitempty"`
+	Results []*Result `json:"results"`
 }
 
 // NewSubjectReport joins a subject with its answers.
 func NewSubjectReport(s *Subject, results []*Result) SubjectReport {
 	return SubjectReport{GroupID: s.Group, Protocol: s.Protocol, Source: s.Source, Operations: s.Operations(), Observations: s.Observations(),
-		Assumptions: append([]string{}, s.Notes...), Results: results}
+		Assumptions: append([]string{}, s.Notes...), Tried: s.Tried, Results: results}
 }
 
 // Conforms answers whether the design explains every subject in one environment at least: DoesNot when some subject is
@@ -90,6 +92,9 @@ func WriteText(w io.Writer, r *Report) error {
 		for _, a := range s.Assumptions {
 			wrap(&b, "  ", "  ", a)
 		}
+		if s.Tried != "" {
+			wrap(&b, "  ", "  ", s.Tried)
+		}
 		b.WriteByte('\n')
 		s.table(&b)
 		s.alike(&b)
@@ -114,7 +119,11 @@ func (s *SubjectReport) table(b *strings.Builder) {
 		case r.From != "":
 			wrap(b, head, indent, fmt.Sprintf("explains, as in %s", r.From))
 		case r.Verdict == Explains:
-			wrap(b, head, indent, fmt.Sprintf("explains, with %d steps inferred", r.Inferred))
+			text := fmt.Sprintf("explains, with %d steps inferred", r.Inferred)
+			if r.WithoutTargets {
+				text += "; the calls on targets are left out"
+			}
+			wrap(b, head, indent, text)
 		default:
 			text := fmt.Sprintf("%s: %d of %d", r.Verdict, r.Done, r.Of)
 			if r.Verdict == Unknown {

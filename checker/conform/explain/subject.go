@@ -54,6 +54,8 @@ type Subject struct {
 	Group, Protocol, Source string
 	// Notes say what of the capture is not used, and what is assumed.
 	Notes []string
+	// Tried says which environments were tried besides those asked for; empty when none were.
+	Tried string
 	// Cannot says why the specification cannot speak about this capture; empty when it can.
 	Cannot string
 
@@ -68,6 +70,7 @@ type Subject struct {
 	only      bool             // there are no other TGBs
 	inner     []string         // processes that record what they do under the mutex
 	calls     []line           // where logs tell of calls
+	release   string           // the design of the release that the callers' user agents name
 	lives     [][2]int         // the first and the last operation of each process that the sources tell from others
 }
 
@@ -184,8 +187,15 @@ func newSubject(history *traces.History, group string, k key, several bool, sel 
 		op := operation{outcome: h.Outcome, err: h.Error, call: h.Call, ret: h.Return, stamp: h.Stamp, after: -1, caller: h.Process, id: h.ID, at: clock(h)}
 		op.certain = certain(history, h.Sources, h.Process)
 		if c := h.Caller; c != nil && c.UserAgent != "" {
-			_, controller := property.FromUserAgent(c.UserAgent)
+			version, controller := property.FromUserAgent(c.UserAgent)
 			op.foreign = !controller
+			switch {
+			case h.Group != group:
+			case version.RevokesFirst():
+				s.release = "v2.7.2"
+			case version.AuthorizesFirst():
+				s.release = "v3.4.0"
+			}
 		}
 		switch h.Op {
 		case traces.RegisterTargets, traces.DeregisterTargets:
