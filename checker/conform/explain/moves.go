@@ -413,6 +413,9 @@ func (x *search) expand(n *node, count int) {
 		if leads && !busy && env.severalGroups {
 			x.expire(tr, conform.Args{Process: p})
 		}
+		if leads && idle > 0 && x.verifies {
+			x.decides(tr, p)
+		}
 		if leads && idle > 0 && !(x.joined && x.held(p)) {
 			x.reconciles(tr, p, idle)
 		}

@@ -43,7 +43,7 @@ func (x *search) replay() ([]moment, error) {
 			for _, c := range changes[i] {
 				r.idle(conform.Args{Process: l.args.Process, Worker: l.args.Worker, TGB: c.tgb}, c.wants)
 			}
-		case l.action == model.Pick:
+		case l.action == model.Pick && !l.answered:
 			r.pick(l)
 		case l.action == model.ExternalRevoke && l.args.Rule == noRule:
 			r.path = append(r.path, moment{r.state(), *l})
@@ -152,14 +152,15 @@ func (r *replayer) step(l label) {
 	r.load(r.state())
 	answers := slices.Clone(d.Answers())
 	outs := slices.Clone(d.Take(l.action, l.args))
+	looks := l.answered && describes(l.action)
 	words := d.Model.Words
 	n := len(outs) / words
 	for i := range n {
 		state := outs[i*words : (i+1)*words]
-		if l.answered && n == len(answers) && answers[i] != l.answer {
+		if looks && n == len(answers) && answers[i] != l.answer {
 			continue
 		}
-		if r.load(state); l.answered && n != len(answers) && d.MemoryOf(l.args.Process).Cache != l.answer {
+		if r.load(state); looks && n != len(answers) && d.MemoryOf(l.args.Process).Cache != l.answer {
 			continue
 		}
 		r.append(state, l)

@@ -95,6 +95,7 @@ type search struct {
 	// does under the mutex and nobody sees is done at once, up to a describe; where it is quiet, up to the next step that is seen,
 	// for nobody else changes the group.
 	joined, quiet bool
+	verifies      bool // describes are recorded, and some decide whether a binding is skipped
 	tellsAll      bool // of every process the capture tells when it leads, so that no other start is hidden
 
 	levels   map[int]*level
@@ -180,6 +181,11 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 	x.single = x.quiet && e.workers == 1
 	x.joined = !e.severalGroups && (e.workers == 1 || !w.design.GroupMutex)
 	x.tellsAll = s.tellsAll()
+	if x.verifies = w.design.CheckpointVerifiesAWS && s.describes; x.verifies {
+		for t := 1; t <= x.world.tgbs; t++ { // whether a checkpoint is equal matters for each
+			x.d.Skipped = x.d.Skipped.Or(engine.Bit(t))
+		}
+	}
 	x.scratch.words = m.Words
 	for t := x.world.tgbs; t > 0; t-- {
 		if !x.shown(t) {

@@ -31,6 +31,10 @@ func TestSimulatedRunsConform(t *testing.T) {
 		{design: "confirm-authorize", environment: "older-reads", faults: `{"readLag":"1s"}`, not: "v3.4.0"},
 		{design: "read-your-writes", environment: "old-reads", faults: `{"readLag":{"revoke":"1s"}}`, not: "v3.4.0"},
 		{design: "no-cache", environment: "fresh-reads", not: "v2.7.2"},
+		{design: "checkpoint-verifies-aws", environment: "old-reads", faults: `{"readLag":{"revoke":"1s"}}`, not: "v3.4.0"},
+		{design: "proposed", environment: "fresh-reads", not: "checkpoint-verifies-aws"},
+		{design: "v3.4.0", environment: "leader-change", not: "v2.7.2", plan: simulate.Plan{LeaderChanges: 1}},
+		{design: "v3.4.0", environment: "very-old-reads", faults: `{"readLag":"1.5s"}`, not: "no-cache"},
 	} {
 		t.Run(c.design+" "+c.environment, func(t *testing.T) {
 			c.plan.Churn, c.plan.Seed, c.plan.Duration, c.plan.Bindings = simulate.Boundary, 3, 20*time.Minute, 3

@@ -211,7 +211,9 @@ func (t *teller) step(path []moment, i int) {
 		}
 		t.fact("the leader changed between %s and %s", t.previous(path, i), t.next(path, i))
 	case model.Skip:
-		if l.seen() {
+		if l.answered {
+			t.infer("so the TGB of %s is skipped", t.port(l.args.TGB))
+		} else if l.seen() {
 			t.say(l, "the TGB of %s is skipped, for nothing has changed", t.port(l.args.TGB))
 		}
 	case model.FireDeferred:
