@@ -128,6 +128,57 @@ func TestOfAnotherReconcile(t *testing.T) {
 	}
 }
 
+// TestOrderWithinOneSecond has verdicts that rest on what the sources say of the order of calls in one second.
+func TestOrderWithinOneSecond(t *testing.T) {
+	// A reconcile grants, and the next one, which revokes first, begins in the same second.
+	next := []call{
+		old.authorize("09:00:00.1", "80").within(100 * time.Millisecond),
+		old.register("09:00:00.3", "web", "10.0.0.1:80").within(100 * time.Millisecond),
+		old.authorize("09:05:00.1", "80-90").within(100 * time.Millisecond),
+		old.revoke("09:05:00.3", "80").within(100 * time.Millisecond),
+		old.authorize("09:05:00.5", "80-100").within(100 * time.Millisecond),
+	}
+	// All pods are gone, and then the rule for all ports, until one is back.
+	zero := []call{
+		cur.authorize("09:00:00", "0-65535"),
+		cur.register("09:00:01", "web", "10.0.0.1:80"),
+		cur.deregister("09:10:00", "web", "10.0.0.1:80"),
+		cur.revoke("09:10:05", "0-65535"),
+		cur.authorize("09:20:00", "0-65535"),
+		cur.register("09:20:01", "web", "10.0.0.2:80"),
+	}
+	// The last target goes before the rule does, as the lines say.
+	gone := []call{
+		cur.authorize("09:00:00", "80"),
+		cur.register("09:00:01", "web", "10.0.0.1:80"),
+		cur.deregister("09:10:00.1", "web", "10.0.0.1:80").within(200 * time.Millisecond),
+		cur.revoke("09:10:00.5", "80").within(200 * time.Millisecond),
+	}
+	// A skip's line follows the grant's.
+	back := []call{
+		cur.authorize("09:00:00.1", "80").within(100 * time.Millisecond),
+		cur.register("09:00:00.3", "web", "10.0.0.1:80").within(100 * time.Millisecond),
+		cur.authorize("09:01:00", "80-90"),
+	}
+	for _, c := range []struct {
+		name  string
+		files files
+		want  string
+	}{
+		{"an old release's grant before its next reconcile's revoke, by the log", files{"controller.log": logged(next...)}, holds},
+		{"a rule for all ports that nobody needs, by a history", files{"history.ndjson": recorded(zero...)}, holds},
+		{"a rule for all ports that nobody needs, by CloudTrail", files{"cloudtrail.json": trail(zero...)}, holds},
+		{"deregistered, then revoked, by the log", files{"controller.log": logged(gone...)}, holds},
+		{"skipped after the grant, by the log", files{"controller.log": logged(back[:2]...) + skipped("09:00:00", "web") + logged(back[2:]...)}, holds + " vacuously"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := outcomeOf(one(t, judge(t, c.files.load(t), nil))); got.NeverEmpty != c.want {
+				t.Errorf("never-empty %s, want %s: %v", got.NeverEmpty, c.want, got)
+			}
+		})
+	}
+}
+
 // TestSkipsAndDeregistrations: a skip proves a need until targets are deregistered, whose TGB nobody names, and one with a
 // checkpoint of no endpoints proves that there is none.
 func TestSkipsAndDeregistrations(t *testing.T) {

@@ -37,7 +37,8 @@ type problem struct {
 	assumed     map[traces.Rule][]int32 // managed rule → the reasons that are assumed with it
 	anyPort     int32                   // the assumed reason without a port, plus one; 0 for none
 	targetCalls []targetCall
-	places      []int32 // index in Capture.Operations → index in ops, plus one
+	targetsFrom traces.Instant // when the first call on targets began; Forever without one
+	places      []int32        // index in Capture.Operations → index in ops, plus one
 
 	optional bool        // some operation may never have taken effect
 	few      bool        // calls of unknown outcome on few rules may stay open for good
@@ -62,7 +63,7 @@ func build(c *Capture, opt Options, worst bool) *problem {
 
 // assemble turns the capture into operations, effects and states of the beginning.
 func assemble(c *Capture, opt Options) *problem {
-	p := &problem{c: c, opt: opt, u: newUniverse(), settled: map[string]int{}, narrowed: map[narrowing][2]*effect{}}
+	p := &problem{c: c, opt: opt, u: newUniverse(), targetsFrom: traces.Forever, settled: map[string]int{}, narrowed: map[narrowing][2]*effect{}}
 	p.number()
 	p.proveNeeds()
 	p.assumeNeeds()
@@ -258,6 +259,12 @@ func distinct(permissions []traces.Permission) []traces.Permission {
 
 // order carries over the sources' order and adds what the release's contract says.
 func (p *problem) order() {
+	ended := map[int][]int{} // calls that deregistered → the ends of needs that they stand for
+	for _, t := range p.targetCalls {
+		if !t.register {
+			ended[t.source] = append(ended[t.source], t.op)
+		}
+	}
 	for i, s := range p.source {
 		if s < 0 {
 			continue
@@ -265,6 +272,9 @@ func (p *problem) order() {
 		// Operations that were left out (describes, calls on targets) or may never have taken effect pass on the order
 		// that they stand for.
 		for a := p.c.Operations[s].After; a >= 0; a = p.c.Operations[a].After {
+			for _, j := range ended[a] {
+				p.after(i, j, "the controller log's order")
+			}
 			if j, known := p.place(a); known {
 				p.after(i, j, "the controller log's order")
 				if !p.ops[j].Optional {

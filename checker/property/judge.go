@@ -66,8 +66,9 @@ type Window struct {
 	// Covered: every needed port was inside a rule of somebody else all the time.
 	CoveredByOthers bool
 
-	subject int
-	stale   bool
+	subject   int
+	stale     bool
+	closerMay bool // nobody knows whether the closer took effect
 }
 
 // CertainLength is the least time that the window lasted, PossibleLength the most; `to` is the capture's end.

@@ -102,7 +102,9 @@ func (p *problem) narrow(g, r int, v Version) {
 	if g >= 0 {
 		grantFirst := p.ops[g].Call < p.ops[r].Call && p.ops[g].Return < p.ops[r].Return
 		switch {
-		case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call:
+		case p.callsInOrder(p.source[g], p.source[r]) || p.callsInOrder(p.source[r], p.source[g]):
+			// The sources tell.
+		case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call && !p.cleansUp(r):
 			p.after(g, r, fmt.Sprintf("the contract of %s (revoke, then authorize)", v))
 		case v.AuthorizesFirst() && (grantFirst || p.opt.Contract):
 			// Of two calls in one second the contract alone does not tell: they may belong to two reconciles.
@@ -122,6 +124,22 @@ func (p *problem) narrow(g, r int, v Version) {
 	if g >= 0 {
 		p.effects[g] = narrowed[0]
 	}
+}
+
+// cleansUp reports whether the revoke removes several rules of one protocol and source: they were granted by reconciles that revoke
+// nothing, after a start, and so may the rule of the pair have been.
+func (p *problem) cleansUp(r int) bool {
+	items := p.effects[r].items
+	for i, a := range items {
+		ra := p.u.facts[a.managed].rule
+		if slices.ContainsFunc(items[:i], func(b item) bool {
+			rb := p.u.facts[b.managed].rule
+			return ra.Protocol == rb.Protocol && ra.Source == rb.Source
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // narrowing is what matters of a grant (or nil) and a revoke for the needs that end with them.

@@ -351,11 +351,16 @@ func (p *problem) assumeNeeds() {
 			p.assumed[r] = append(p.assumed[r], p.u.ports[n].assumed)
 		}
 	}
-	for i, t := range p.targetCalls {
-		// A call on targets replaces what was assumed of its port.
+	for _, t := range p.targetCalls {
+		// A call on targets replaces what was assumed of its port, and that somebody needed some port.
+		e := p.effects[t.op]
 		if t.port >= 0 && p.u.ports[t.port].assumed >= 0 {
-			p.effects[p.targetCalls[i].op].off = append(p.effects[p.targetCalls[i].op].off, p.u.ports[t.port].assumed)
+			e.off = append(e.off, p.u.ports[t.port].assumed)
 		}
+		if p.anyPort > 0 {
+			e.off = append(e.off, p.anyPort-1)
+		}
+		p.targetsFrom = min(p.targetsFrom, p.c.Operations[t.source].Call)
 	}
 	if len(assumed) > 0 {
 		p.assumptions = append(p.assumptions, fmt.Sprintf("ports %s are assumed to be needed, being an end of a managed rule, from when it is known to have existed until the controller narrows it (--bindings would tell)", portList(assumed)))
@@ -386,7 +391,8 @@ func (p *problem) ends(r traces.Rule) []int {
 func (p *problem) assumedFor(r traces.Rule, at traces.Instant) []int32 {
 	var reasons []int32
 	for _, f := range p.assumed[r] {
-		if n := p.u.facts[f].port; n < 0 || !p.u.ports[n].proven || at <= p.u.ports[n].provenFrom {
+		n := p.u.facts[f].port
+		if n < 0 && at <= p.targetsFrom || n >= 0 && (!p.u.ports[n].proven || at <= p.u.ports[n].provenFrom) {
 			reasons = append(reasons, f)
 		}
 	}
@@ -422,7 +428,7 @@ func (p *problem) skips() {
 		p.push(orders.Operation{Call: at, Return: at}, ef, -1)
 	}
 	for _, s := range p.c.Skips {
-		at := max(s.Latest, known)
+		at := p.following(max(s.Latest, known))
 		since, is := given[s.TGB]
 		switch empty := strings.Contains(s.Text, noEndpoints); {
 		case empty && is:
@@ -476,6 +482,10 @@ func (d deregistrations) between(from, to traces.Instant) bool {
 	n, _ := slices.BinarySearch(d.call, to+1)
 	return n > 0 && d.latest[n-1] >= from
 }
+
+// following is the first instant after one at which calls may have ended, as long as the capture goes on: their effects come before what
+// is known by then.
+func (p *problem) following(at traces.Instant) traces.Instant { return min(at+1, max(at, p.c.To)) }
 
 // noEndpoints is in the text of a skip whose checkpoint was computed from no endpoint at all: the SHA-256 of nothing
 // (pkg/targetgroupbinding/utils.go, calculateTGBReconcileCheckpoint).

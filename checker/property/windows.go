@@ -244,6 +244,7 @@ func (j *judge) subject(s int) {
 		}
 		from, to := bad(e.From), bad(e.To)
 		earliest, latest := b.Span(e, &j.p.ops[e.Op])
+		latest = min(latest, max(earliest, j.p.c.To)) // what is open for good ends nothing after the capture
 		switch {
 		case from && to && j.told(e.To) && !j.told(e.From):
 			// The window may have been open before; from here on it is for certain.
@@ -260,8 +261,8 @@ func (j *judge) subject(s int) {
 			w.Start.Latest = max(w.Start.Latest, latest)
 		case from && !to:
 			w := window(e.From)
-			if w.Closer < 0 || w.End.Earliest > earliest {
-				w.Closer = j.p.source[e.Op]
+			if w.Closer < 0 || j.closes(e.Op, earliest, w) {
+				w.Closer, w.closerMay = j.p.source[e.Op], j.p.ops[e.Op].Optional
 			}
 			w.Ended = true
 			w.End.Earliest = min(w.End.Earliest, earliest)
@@ -293,6 +294,15 @@ func (j *judge) subject(s int) {
 		}
 		j.windows = append(j.windows, *w)
 	}
+}
+
+// closes reports whether an operation is to be named as the one that closed the window, rather than the one that is: one that has an
+// answer, and of these the first.
+func (j *judge) closes(op int32, earliest traces.Instant, w *Window) bool {
+	if may := j.p.ops[op].Optional; may != w.closerMay {
+		return !may
+	}
+	return earliest < w.End.Earliest
 }
 
 // maxParts bounds the parts of one block whose co-occurrence is looked at; with more, each stands for itself.

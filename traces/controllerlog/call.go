@@ -72,6 +72,9 @@ func (r *reader) predecessor(p *process, key string) int {
 		return p.lastAny
 	}
 	i := p.lastAny
+	if i >= 0 && r.h.Operations[same].Return < r.h.Operations[i].Call {
+		return i // their times tell the order of the other two
+	}
 	for n := 0; n < maxChain && i > same; n++ {
 		i = r.h.Operations[i].After
 	}
