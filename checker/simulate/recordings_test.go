@@ -106,7 +106,11 @@ func (o *observed) shown(from traces.Instant) (sure, atMost needsOf) {
 }
 
 // truths are the views by property and port; 0 stands for never-empty.
-func (o *observed) truths(from, to time.Time, sure, atMost needsOf) map[int32]*view {
+// Bindings alone tell from where and by what protocol.
+func (o *observed) truths(from, to time.Time, sure, atMost needsOf, bindings bool) map[int32]*view {
+	opened := func(rules []traces.IdentifiedPermission, n need) bool {
+		return allowed(rules, n) || !bindings && slices.ContainsFunc(rules, func(p traces.IdentifiedPermission) bool { return p.Covers(p.Protocol, n.port) })
+	}
 	all := map[int32]*view{}
 	empty := func(pick needsOf) []Window {
 		return o.spans(from, to, func(rules []traces.IdentifiedPermission, s *sample) bool {
@@ -117,7 +121,7 @@ func (o *observed) truths(from, to time.Time, sure, atMost needsOf) map[int32]*v
 	for _, b := range o.opt.Script.Bindings {
 		open := func(pick needsOf) []Window {
 			return o.spans(from, to, func(rules []traces.IdentifiedPermission, s *sample) bool {
-				return slices.ContainsFunc(pick(s), func(n need) bool { return n.port == b.Port && !allowed(rules, n) })
+				return slices.ContainsFunc(pick(s), func(n need) bool { return n.port == b.Port && !opened(rules, n) })
 			})
 		}
 		all[b.Port] = &view{sure: open(sure), atMost: open(atMost)}
@@ -174,7 +178,7 @@ func (o *observed) judge(e expectation) (r *report.Report, wrong []string) {
 	}
 	g := &r.Groups[0]
 	from, to := g.From.Time(), g.To.Time()
-	truths := o.truths(from, to, e.sure, e.atMost)
+	truths := o.truths(from, to, e.sure, e.atMost, e.opt.HasBindings)
 	repair := propertyOf(r, property.RepairBound)
 	longSure, longAtMost := false, false
 	for _, name := range []string{property.NeverEmpty, property.Covered} {
@@ -231,7 +235,7 @@ func (o *observed) judge(e expectation) (r *report.Report, wrong []string) {
 			say("tight holds, and did not: %v", o.Truth.Leftover)
 		}
 	}
-	if lag := time.Duration(g.Linearity.MaxReadLagSeconds * float64(time.Second)); lag > mostLag {
+	if lag := time.Duration(g.Linearity.MaxReadLagSeconds * float64(time.Second)); o.opt.Faults.InOrder && lag > mostLag {
 		say("reads are old by %s, and could be by %s", lag, mostLag)
 	}
 	if text := jsonWrong(r); text != "" {
@@ -280,13 +284,20 @@ func windowWrong(w *report.Window, v *view, h *traces.History) string {
 	if w.Verdict != report.Violated {
 		return ""
 	}
-	i := slices.IndexFunc(v.atMost, func(o Window) bool {
-		return !o.From.After(w.Start.Latest.Time()) && (w.End == nil && o.Open || w.End != nil && !o.To.Before(w.End.Earliest.Time()))
-	})
-	if i < 0 {
-		return "it is certain, and was not so"
+	text := "it is certain, and was not so"
+	for _, o := range v.atMost {
+		if o.From.After(w.Start.Latest.Time()) || w.End == nil && !o.Open || w.End != nil && o.To.Before(w.End.Earliest.Time()) {
+			continue
+		}
+		if text = windowDiffers(w, v, o, h); text == "" {
+			break
+		}
 	}
-	o := v.atMost[i]
+	return text
+}
+
+// windowDiffers says in what a window differs from one that was so.
+func windowDiffers(w *report.Window, v *view, o Window, h *traces.History) string {
 	if w.CertainSeconds > o.Length().Seconds() {
 		return fmt.Sprintf("it lasted %s", o.Length())
 	}
@@ -335,6 +346,11 @@ func jsonWrong(r *report.Report) string {
 	var b bytes.Buffer
 	if err := report.WriteJSON(&b, r); err != nil {
 		return err.Error()
+	}
+	for _, word := range []string{`"beginning"`, `"forever"`} {
+		if bytes.Contains(b.Bytes(), []byte(word)) {
+			return "a time is " + word
+		}
 	}
 	type span struct {
 		Earliest, Latest *time.Time
@@ -417,6 +433,7 @@ type surroundings struct {
 	change     func(p *Plan)
 	faults     func() *awsapi.Faults
 	defaultVPC bool
+	bindings   func(list []ScriptBinding)
 }
 
 func someSurroundings() []surroundings {
@@ -439,6 +456,9 @@ func someSurroundings() []surroundings {
 		{name: "lost", faults: with(awsapi.FaultRule{Action: "*SecurityGroupIngress", Share: 0.15, Lost: true})},
 		{name: "late", faults: with(awsapi.FaultRule{Action: "*SecurityGroupIngress", Share: 0.1, Late: awsapi.Uniform(0, 20*time.Second)})},
 		{name: "limit", faults: func() *awsapi.Faults { f := base(); f.RulesPerGroup = 1; return f }},
+		{name: "sources and protocols", faults: base, bindings: func(list []ScriptBinding) {
+			list[1].Source, list[2].Protocol = "sg-0eee5555ffff66660", "udp"
+		}},
 		{name: "default VPC", faults: base, defaultVPC: true, change: func(p *Plan) { p.ExternalRevokes = 1 }},
 	}
 }
@@ -453,7 +473,8 @@ func TestRecordings(t *testing.T) {
 		return otherwise
 	}
 	some := []string{"v3.4.0", "v2.7.2", "confirm-authorize"}
-	all := append(some, "no-cache", "guard-reread", "write-through", "read-your-writes", "group-mutex", "wait-out", "proposed")
+	all := append(some, "no-cache", "guard-reread", "write-through", "read-your-writes", "group-mutex", "wait-out", "proposed", "all-ports", "guard-view",
+		"invalidate-on-error", "gate-register", "checkpoint-verifies-aws")
 	churns := []Churn{Boundary, ScaleToZero, Random, Rolling}
 	first, count := number("RECORDINGS_FIRST", 1), number("RECORDINGS_SEEDS", 0)
 	try := func(name string, s surroundings, churn Churn, seed uint64) {
@@ -462,6 +483,11 @@ func TestRecordings(t *testing.T) {
 			s.change(&plan)
 		}
 		opt := Options{Design: design(t, name), Script: script(t, plan), Faults: s.faults()}
+		// Else a describe may show rules as they never were, and nothing says how old these are.
+		opt.Faults.InOrder = seed%2 == 0
+		if s.bindings != nil {
+			s.bindings(opt.Script.Bindings)
+		}
 		for _, wrong := range compared(t, observe(t, opt, s.defaultVPC), plan) {
 			t.Errorf("%s, %s, %s churn, seed %d: %s", name, s.name, churn, seed, wrong)
 		}
@@ -538,7 +564,9 @@ func compared(t *testing.T, o *observed, plan Plan) (wrong []string) {
 			}
 			join := func(name string, parts ...string) {
 				for _, part := range parts {
-					if reports[part] != nil {
+					// read-your-writes describes after its revoke, as else only the next reconcile does: where describes are recorded, they
+					// leave open whose deregistration follows.
+					if reports[part] != nil && o.opt.Design.Name != "read-your-writes" {
 						wrong = append(wrong, duller(name, reports[name], part, reports[part])...)
 					}
 				}

@@ -61,7 +61,7 @@ func observe(t testing.TB, opt Options, defaultVPC bool) *observed {
 		t.Fatal(err)
 	}
 	o.history = readHistory(t, o.History)
-	o.changes, o.samples = world.sim.Changes(PodGroup), world.samples
+	o.changes, o.samples = world.sim.Changes(PodGroup), replacing(world.samples)
 	for _, e := range opt.Script.Events {
 		o.external = o.external || e.Kind == ExternalRevoke
 	}
@@ -70,6 +70,22 @@ func observe(t testing.TB, opt Options, defaultVPC bool) *observed {
 		o.silent = o.silent || op.Outcome == traces.Pending && !isDescribe(op)
 	}
 	return o
+}
+
+// replacing joins the needs of targets that are all replaced: a reconcile deregisters the old ones, then registers the new ones, and in
+// between counts as no end of a need.
+func replacing(samples []sample) []sample {
+	joined := slices.Clone(samples)
+	for i := range joined {
+		for k := i + 1; k < len(samples) && samples[k].at.Sub(samples[i].at) < time.Second; k++ {
+			for _, n := range samples[k].called {
+				if i > 0 && !slices.Contains(joined[i].called, n) && slices.Contains(joined[i-1].called, n) {
+					joined[i].called = append(slices.Clip(joined[i].called), n)
+				}
+			}
+		}
+	}
+	return joined
 }
 
 func isDescribe(op *traces.Operation) bool {
