@@ -42,11 +42,11 @@ func (p *problem) bindRegistration(t targetCall, first int) {
 			continue
 		}
 		switch {
+		case p.answeredTooLate(i, t.source):
 		case p.effects[n].result != changed:
 			if !slices.Contains(triedAgain, p.c.Operations[i].Error) {
 				return
 			}
-		case p.answeredTooLate(i, t.source):
 		case granted < 0 || p.fits(n, port) > p.fits(granted, port):
 			granted = n
 		}
