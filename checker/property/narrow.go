@@ -104,7 +104,7 @@ func (p *problem) narrow(g, r int, v Version) {
 		switch {
 		case p.callsInOrder(p.source[g], p.source[r]) || p.callsInOrder(p.source[r], p.source[g]):
 			// The sources tell.
-		case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call && !p.cleansUp(r):
+		case v.RevokesFirst() && p.ops[r].Call <= p.ops[g].Call && (p.ops[r].Return <= p.ops[g].Call || !p.cleansUp(r)):
 			p.after(g, r, fmt.Sprintf("the contract of %s (revoke, then authorize)", v))
 		case v.AuthorizesFirst() && (grantFirst || p.opt.Contract):
 			// Of two calls in one second the contract alone does not tell: they may belong to two reconciles.
