@@ -83,6 +83,7 @@ type search struct {
 	ports   []int32      // by binding from 1: its port; 0 for one that is never the end of a rule
 	targets []engine.Set // by operation: its rules
 	watch   engine.Set   // bindings whose targets were recorded
+	resets  engine.Set   // bindings whose checkpoint is seen to be emptied
 	beam    int          // if not 0, how many states of a level are looked at, those with the shortest ways
 	twins   []int32      // by operation: the one before that is its equal; -1
 	budget  *budget
@@ -172,6 +173,9 @@ func newSearch(s *Subject, w world, extra bool, b *budget) (*search, error) {
 		x.watch = x.watch.Or(engine.Bit(x.binding(port)))
 	}
 	for _, op := range s.ops {
+		if op.kind == reset {
+			x.resets = x.resets.Or(engine.Bit(x.binding(op.port)))
+		}
 		if op.kind == skip || op.kind == reset {
 			x.d.Skipped = x.d.Skipped.Or(engine.Bit(x.binding(op.port)))
 		}
