@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"fmt"
 	"testing"
 
 	"linearize.example/checker"
@@ -23,5 +24,21 @@ func TestGivenSnapshotCounts(t *testing.T) {
 	given := verdict(func(o *checker.Options) { o.Initial = initial() })
 	if found == given || given != report.Violated {
 		t.Errorf("with the folder's snapshot %v, with an empty one given %v; want the latter violated, and the former not", found, given)
+	}
+}
+
+// Sixty TGBs that are skipped in one second, as after a change of leader, are no 2^60 orders.
+func TestManySkipsAtOnce(t *testing.T) {
+	log := ""
+	for i := range 60 {
+		log += skipped("10:05:36", fmt.Sprintf("test/app-%d", i))
+	}
+	c := files{"controller.log": log, "cloudtrail.json": trail(
+		cur.authorize("09:00:00", "3000-8025"),
+		cur.revoke("09:56:01", "3000-8025"),
+		cur.authorize("10:35:48", "3000-3000"),
+	)}.load(t)
+	if p := property(t, one(t, judge(t, c, nil)), "never-empty"); p.Verdict != report.Violated {
+		t.Errorf("never-empty %v; want violated: the TGBs are there", p.Verdict)
 	}
 }

@@ -46,9 +46,10 @@ type problem struct {
 	toldBy   map[int]int // operation of unknown outcome → the one that tells that it took effect
 	viewed   int         // one more than the rules that a describe showed before any mutation; 0 without one
 
-	on          []int32        // reasons that are given at the beginning
-	settled     map[string]int // what narrowed the orders down → how many pairs
-	unclear     []int          // operations of unknown effect
+	on          []int32                // reasons that are given at the beginning
+	settled     map[string]int         // what narrowed the orders down → how many pairs
+	unclear     []int                  // operations of unknown effect
+	turns       map[traces.Instant]int // the operations that turn reasons at an instant
 	assumptions []string
 }
 

@@ -128,10 +128,10 @@ func (p *problem) bindings(events map[endpoints][]targetEvent) {
 					p.on = append(p.on, reason)
 				}
 			case on:
-				p.push(orders.Operation{Call: b.Created, Return: b.Created}, effect{kind: turn, once: -1, unless: -1, on: []int32{reason}}, -1)
+				p.turnAt(b.Created, reason, true)
 			}
 			if b.Deleted < p.c.To {
-				p.push(orders.Operation{Call: b.Deleted, Return: b.Deleted}, effect{kind: turn, once: -1, unless: -1, off: []int32{reason}}, -1)
+				p.turnAt(b.Deleted, reason, false)
 			}
 		}
 	}
@@ -423,23 +423,19 @@ func (p *problem) skips() {
 	deregistrations := p.deregistrations()
 	reasons := map[string]int32{}
 	given := map[string]traces.Instant{} // when each reason was last given, and no skip has taken it back
-	turnAt := func(at traces.Instant, ef effect) {
-		ef.kind, ef.once, ef.unless = turn, -1, -1
-		p.push(orders.Operation{Call: at, Return: at}, ef, -1)
-	}
 	for _, s := range p.c.Skips {
 		at := p.following(max(s.Latest, known))
 		since, is := given[s.TGB]
 		switch empty := strings.Contains(s.Text, noEndpoints); {
 		case empty && is:
-			turnAt(at, effect{off: []int32{reasons[s.TGB]}})
+			p.turnAt(at, reasons[s.TGB], false)
 			delete(given, s.TGB)
 		case empty || is && !deregistrations.between(since, at):
 		default:
 			if _, known := reasons[s.TGB]; !known {
 				reasons[s.TGB] = p.u.reason(-1, "TGB "+s.TGB+" was skipped")
 			}
-			turnAt(at, effect{on: []int32{reasons[s.TGB]}})
+			p.turnAt(at, reasons[s.TGB], true)
 			given[s.TGB] = at
 		}
 	}
@@ -483,6 +479,28 @@ func (d deregistrations) between(from, to traces.Instant) bool {
 	return n > 0 && d.latest[n-1] >= from
 }
 
+// turnAt gives a reason, or takes it away, at an instant. All that turn at one instant turn together, as far as they are different
+// reasons: no time passes between them, and many TGBs are skipped at once.
+func (p *problem) turnAt(at traces.Instant, reason int32, on bool) {
+	i, known := p.turns[at]
+	if known {
+		e := p.effects[i]
+		known = !slices.Contains(e.on, reason) && !slices.Contains(e.off, reason)
+	}
+	if !known {
+		i = p.push(orders.Operation{Call: at, Return: at}, effect{kind: turn, once: -1, unless: -1}, -1)
+		if p.turns == nil {
+			p.turns = map[traces.Instant]int{}
+		}
+		p.turns[at] = i
+	}
+	if e := p.effects[i]; on {
+		e.on = append(e.on, reason)
+	} else {
+		e.off = append(e.off, reason)
+	}
+}
+
 // following is the first instant after one at which calls may have ended, as long as the capture goes on: their effects come before what
 // is known by then.
 func (p *problem) following(at traces.Instant) traces.Instant { return min(at+1, max(at, p.c.To)) }
@@ -497,7 +515,7 @@ func (p *problem) skipsOf(name string, reason int32) {
 	_, short, _ := strings.Cut(name, "/")
 	for _, s := range p.c.Skips {
 		if (s.TGB == name || s.TGB == short) && !strings.Contains(s.Text, noEndpoints) {
-			p.push(orders.Operation{Call: s.Latest, Return: s.Latest}, effect{kind: turn, once: -1, unless: -1, on: []int32{reason}}, -1)
+			p.turnAt(s.Latest, reason, true)
 		}
 	}
 }
