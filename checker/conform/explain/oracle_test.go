@@ -521,7 +521,7 @@ func TestSearchEqualsOracle(t *testing.T) {
 	count, given, states, later := map[Verdict]int{}, 0, 0, 0
 	cases := *oracleCases
 	if sampled {
-		cases /= 10
+		cases /= 30
 	}
 	for seed := uint64(1); seed <= uint64(cases); seed++ {
 		env := environments[r.IntN(len(environments))].Name

@@ -379,7 +379,10 @@ func TestWalksAreExplained(t *testing.T) {
 			}
 		}
 		for _, env := range EnvironmentNames() {
-			for _, known := range []walk{{}, {names: true}, {names: true, told: true}} {
+			for i, known := range []walk{{}, {names: true}, {names: true, told: true}} {
+				if sampled && i == 1 {
+					continue
+				}
 				length := 12
 				if strings.HasPrefix(env, "leader-change") { // two processes multiply what can be hidden
 					if !slices.Contains([]string{"v3.4.0", "v2.7.2", "read-your-writes", "proposed"}, design) {
